@@ -2,18 +2,18 @@
 struct Checksum: Sendable {
   private var state: UInt32 = ~0
 
-  /// The checksum so far, in eight hexadecimal digits.
+  /// The checksum so far, as eight hexadecimal digits.
   var text: String {
     let digits = String(~state, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits
   }
 
-  /// Takes the next bytes.
+  /// Adds the next bytes.
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
     var crc = state
     Self.tables.withUnsafeBufferPointer { tables in
       var index = 0
-      // Takes eight bytes per step; the tables hold each byte's effect at its distance.
+      // Each step processes eight bytes. The tables contain each byte's effect at its distance.
       while bytes.count - index >= 8 {
         let low = crc ^ bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self).littleEndian
         let high = bytes.loadUnaligned(fromByteOffset: index + 4, as: UInt32.self).littleEndian
@@ -32,7 +32,7 @@ struct Checksum: Sendable {
     state = crc
   }
 
-  /// Table *n* holds a byte's effect on the checksum *n* bytes later.
+  /// The lookup tables; table *n* contains a byte's effect on the checksum *n* bytes later.
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for index in 0..<256 {

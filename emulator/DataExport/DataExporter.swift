@@ -6,11 +6,11 @@ import RuntimeSupport
 import SwiftProtobuf
 package import VectorIndex
 
-/// Writes documents and vectors to folders that `DataImporter` reads.
+/// The exporter of documents and vectors to folders that `DataImporter` reads.
 package struct DataExporter: Sendable {
-  /// The size after which a file is closed, so that no tool has to open a huge one.
+  /// The size at which a file is closed, so that no tool has to open a huge file.
   static let fileBytesMax = 256 << 20
-  /// The names of the folders of an export of everything.
+  /// The name of the documents' folder in an export of all data.
   static let documentsFolder = "firestore_export"
   static let vectorsFolder = "vectors_export"
 
@@ -19,7 +19,7 @@ package struct DataExporter: Sendable {
   let version: String
   let fileBytesMax: Int
 
-  /// An exporter of a suite's data; `version` is the program's.
+  /// Creates an exporter for a suite's data; `version` is the program's version.
   package init(
     store: DocumentDatabase,
     vectors: VectorCatalogue,
@@ -32,7 +32,7 @@ package struct DataExporter: Sendable {
     self.fileBytesMax = fileBytesMax
   }
 
-  /// What an export holds and where.
+  /// The contents and the location of an export.
   package struct Summary: Codable, Sendable, Hashable {
     /// The absolute path of the export's folder.
     package var path: String
@@ -40,7 +40,9 @@ package struct DataExporter: Sendable {
     package var vectors: Int
   }
 
-  /// Writes the documents of one database to a folder, which replaces an earlier such folder.
+  /// Writes the documents of one database to a folder; an earlier export in the folder is replaced.
+  ///
+  /// Throws `FAILED_PRECONDITION` if the folder contains anything but an export.
   package func export(_ database: DatabaseName, to path: String) async throws -> Summary {
     try await withTaskExecutorPreference(DiskExecutor.shared) {
       let destination = try ExportDestination(
@@ -59,8 +61,8 @@ package struct DataExporter: Sendable {
 
   /// Writes all documents of a project and all vectors to a folder.
   ///
-  /// With `replaces`, an earlier export there is replaced; without it the call throws
-  /// `ALREADY_EXISTS`. A folder that holds anything but an export is always refused.
+  /// If `replaces` is true, an earlier export in the folder is replaced; otherwise the call throws
+  /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused.
   package func exportAll(
     of project: String,
     to path: String,
@@ -174,7 +176,7 @@ package struct DataExporter: Sendable {
     return metadata.vectors
   }
 
-  /// An index in the words of the metadata; nil when it was deleted a moment ago.
+  /// Returns the metadata of an index; nil if the index was deleted a moment ago.
   private func described(_ index: VectorIndexDescription) throws -> VectorMetadata.Index? {
     do {
       return VectorMetadata.Index(index, try vectors.knownNamespaces(index: index.name))
@@ -192,7 +194,7 @@ package struct DataExporter: Sendable {
     do {
       return try await body()
     } catch {
-      // The export's own failure is the one to report; the next export removes the leftovers.
+      // The error of the export is the one to report. The next export removes the leftovers.
       try? destination.abandon()
       throw error
     }
@@ -208,7 +210,7 @@ package struct DataExporter: Sendable {
     _ = try file.finish()
   }
 
-  /// Whether a folder holds an export of services and nothing that could be somebody's work.
+  /// Indicates whether a folder contains an export of all data and no files of a user.
   private static func isWholeExport(_ names: [String]) -> Bool {
     names.contains(ExportMetadata.fileName)
       && names.allSatisfy { name in
@@ -216,7 +218,9 @@ package struct DataExporter: Sendable {
       }
   }
 
-  /// Whether a folder holds an export of one service, Hearth's own or that of Google's emulator.
+  /// Indicates whether a folder contains an export of one service and no files of a user.
+  ///
+  /// The export may be Hearth's own or one of Google's emulator.
   private static func isServiceExport(_ names: [String]) -> Bool {
     names.contains { $0.hasSuffix(DocumentMetadata.suffix) }
       && names.allSatisfy { name in
@@ -227,7 +231,7 @@ package struct DataExporter: Sendable {
 }
 
 extension VectorMetadata.Index {
-  /// The index in the words of the metadata.
+  /// Creates the metadata of an index.
   init(_ description: VectorIndexDescription, _ namespaces: [VectorNamespace]) {
     self.init(
       name: description.name,

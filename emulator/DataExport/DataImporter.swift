@@ -6,11 +6,11 @@ package import StorageEngine
 import Synchronization
 package import VectorIndex
 
-/// Puts an export back into a store.
+/// The importer of exports into a store.
 ///
-/// An export is checked as a whole before the first write: version, checksums, counts and every
-/// line. The writes then go in batches; an interrupted import leaves a note in the storage until an
-/// import completes.
+/// Before the first write, the whole export is checked: versions, checksums, counts and every line.
+/// The data are then written in batches. An interrupted import leaves a record in the storage until
+/// an import completes.
 package final class DataImporter: Sendable {
   private let store: DocumentDatabase
   private let vectors: VectorCatalogue
@@ -19,7 +19,7 @@ package final class DataImporter: Sendable {
   private let now: @Sendable () -> Timestamp
   private let isRunning = Mutex(false)
 
-  /// An importer into the suite's data; documents of other projects become `project`'s.
+  /// Creates an importer into the suite's data; documents of other projects are moved to `project`.
   package init(
     store: DocumentDatabase,
     vectors: VectorCatalogue,
@@ -34,28 +34,30 @@ package final class DataImporter: Sendable {
     self.now = now
   }
 
-  /// What happens to the existing data, and whether triggers hear of the import.
+  /// The treatment of existing data and triggers during an import.
   package struct Options: Sendable, Hashable {
-    /// Records an event for each changed document, so that triggers fire.
+    /// Records an event for each changed document, so that triggers run.
     package var firesTriggers: Bool
-    /// Empties the databases in the export first, and every index if the export holds vectors.
+    /// Empties the databases in the export first, and all indexes if the export contains vectors.
     ///
-    /// Without it, the import replaces documents and vectors of the same names and keeps all
+    /// Otherwise, the import replaces documents and vectors with the same names and keeps all
     /// others.
     package var replaces: Bool
 
-    /// Options; by default nothing fires and nothing is removed.
+    /// Creates options; by default no triggers run and no data are removed.
     package init(firesTriggers: Bool = false, replaces: Bool = false) {
       self.firesTriggers = firesTriggers
       self.replaces = replaces
     }
   }
 
-  /// What an import has done.
+  /// The result of an import.
   package struct Summary: Codable, Sendable, Hashable {
     /// The absolute path of the export.
     package var path: String
-    /// The documents read, and how many of them were not already stored with the same times.
+    /// The number of documents read.
+    ///
+    /// `changedDocuments` is the number of them that were not already stored with the same times.
     package var documents: Int
     package var changedDocuments: Int
     package var vectors: Int
@@ -67,16 +69,17 @@ package final class DataImporter: Sendable {
     package var startTime: String
   }
 
-  /// The import that was interrupted, which leaves the data partly the export's; nil when none was.
+  /// Returns the import that was interrupted and may have left partial data; nil if there is none.
   package static func unfinished(in storage: any OrderedStorage) async throws -> Unfinished? {
     let bytes = try await storage.read { try $0.get(noteKeyspace, [])?.bytes }
     return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
   }
 
-  /// Imports a folder that `DataExporter` made.
+  /// Imports a folder that `DataExporter` has written.
   ///
-  /// Throws before it writes anything when the export is incomplete, naming the file and the line
-  /// at fault, or when a vector index does not fit. Throws `ABORTED` while another import runs.
+  /// Throws before it writes anything if the export is incomplete or a vector index does not fit.
+  /// The error of a damaged file names the file and the line. Throws `ABORTED` while another import
+  /// runs.
   package func `import`(_ path: String, _ options: Options) async throws -> Summary {
     guard isRunning.withLock({ $0.begin() }) else {
       throw StatusError(.aborted, "Another import is under way; wait for its end.")
@@ -126,7 +129,7 @@ package final class DataImporter: Sendable {
     }
   }
 
-  /// Loads a batch, and waits a little for the triggers when they have fallen behind.
+  /// Loads a batch; waits and retries for some time if the triggers have fallen behind.
   private func load(
     _ batch: [FirestoreDocument],
     _ database: DatabaseName,
@@ -190,7 +193,7 @@ package final class DataImporter: Sendable {
     for index in source.metadata.indexes where !existing.contains(index.name) {
       try await vectors.create(try index.description)
     }
-    // Namespaces come before vectors, which would create them without their declared fields.
+    // Namespaces are created before vectors, which would create them without their declared fields.
     for index in source.metadata.indexes {
       let known = Set(try vectors.knownNamespaces(index: index.name).map(\.name))
       for namespace in index.namespaces ?? [] where !known.contains(namespace.name) {
@@ -248,7 +251,7 @@ package final class DataImporter: Sendable {
     }
   }
 
-  // MARK: - The note
+  // MARK: - Record of an unfinished import
 
   private func begin(_ path: String) async throws {
     let note = Unfinished(path: path, startTime: now().description)
@@ -257,7 +260,9 @@ package final class DataImporter: Sendable {
     try await storage.commit(batch)
   }
 
-  /// This commit is synced, which makes the import's earlier relaxed commits durable too.
+  /// Deletes the record of the import.
+  ///
+  /// This commit is synced, so the import's earlier relaxed commits become durable too.
   private func end() async throws {
     var batch = StorageBatch()
     batch.delete(Self.noteKeyspace, [])
@@ -265,16 +270,18 @@ package final class DataImporter: Sendable {
   }
 
   private static let noteKeyspace = Keyspace("imports")
-  /// The most documents, and bytes of their lines, in one commit, which holds up other writers.
+  /// The maximum number of documents in one commit, which blocks other writers.
+  ///
+  /// `batchBytesMax` is the maximum size of their lines.
   private static let batchMax = 500
   private static let batchBytesMax = 4 << 20
   private static let vectorBatchMax = 200
-  /// Seconds that an import with events waits for the event log.
+  /// The number of seconds that an import with events waits for the event log.
   private static let waitsMax = 60
 }
 
 extension Bool {
-  /// Becomes true; returns false when it already was.
+  /// Sets the value to true; returns false if it was already true.
   fileprivate mutating func begin() -> Bool {
     defer { self = true }
     return !self
@@ -282,7 +289,7 @@ extension Bool {
 }
 
 extension VectorMetadata.Index {
-  /// The index as the catalogue takes it.
+  /// The description of the index for the catalogue; throws for an unknown metric.
   var description: VectorIndexDescription {
     get throws {
       guard let metric = VectorIndexDescription.Metric(rawValue: metric) else {

@@ -1,8 +1,12 @@
 import Dispatch
 
-/// Runs exports and imports on a thread of their own, since they wait for the disk.
+/// An executor that runs exports and imports on a thread of their own.
+///
+/// They wait for the disk and would block other tasks.
 final class DiskExecutor: TaskExecutor {
-  /// The process's only executor: two would just compete for the same disk.
+  /// The only executor of the process.
+  ///
+  /// Two executors would only compete for the same disk.
   static let shared = DiskExecutor()
 
   private let queue = DispatchQueue(label: "hearth.export")

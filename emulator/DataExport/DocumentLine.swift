@@ -4,19 +4,19 @@ import FirestoreWire
 import RuntimeSupport
 import SwiftProtobuf
 
-/// A document on one line, as Firestore's REST surface writes it.
+/// The encoding of a document as one line, in the JSON of Firestore's REST API.
 enum DocumentLine {
-  /// A document of a mebibyte may take several times that as JSON.
+  /// The maximum size of a line; a document of one mebibyte may take several times that as JSON.
   static let bytesMax = 32 << 20
 
-  /// The line, without its end; equal documents have equal lines.
+  /// Returns the line without its line feed; equal documents have equal lines.
   static func bytes(_ document: FirestoreDocument) throws -> [UInt8] {
     var options = JSONEncodingOptions()
     options.useDeterministicOrdering = true
     return try WireFormat.proto(document).jsonUTF8Bytes(options: options)
   }
 
-  /// Reads a line; throws `INVALID_ARGUMENT` that says what is wrong with it.
+  /// Decodes a line; throws `INVALID_ARGUMENT` with a description of the problem.
   static func document(_ line: ArraySlice<UInt8>) throws(StatusError) -> FirestoreDocument {
     let message: Google_Firestore_V1_Document
     do {
@@ -32,7 +32,7 @@ enum DocumentLine {
 }
 
 extension FirestoreDocument {
-  /// The document moved to another project, along with its references into the old project.
+  /// Returns the document moved to another project, with its references into the old project.
   func moved(from old: String, to new: String) -> FirestoreDocument {
     guard old != new else { return self }
     let move = ProjectMove(old: old, new: new)
@@ -43,7 +43,7 @@ extension FirestoreDocument {
   }
 }
 
-/// Replaces one project's id by another's.
+/// The replacement of one project's id with another project's id.
 private struct ProjectMove {
   var old: String
   var new: String

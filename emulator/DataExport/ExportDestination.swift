@@ -9,25 +9,25 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// The place of an export, which is written beside it and moved there once all of it is on disk.
+/// The destination of an export, which is written beside it and moved once all of it is on disk.
 ///
-/// Until then an earlier export stays there untouched, whatever happens. The next export to the
-/// same place removes what a killed export left.
+/// Until then an earlier export stays untouched, even after a crash. The next export to the same
+/// path removes the files that a killed export has left.
 final class ExportDestination {
-  /// Absolute, with symbolic links resolved.
+  /// The absolute path, with symbolic links resolved.
   let path: String
-  /// Where the export is written to; beside `path`, so that it can be renamed.
+  /// The folder to which the export is written, beside `path`, so that it can be renamed.
   let workPath: String
   private let parent: String
   private let lockPath: String
   private let lock: CInt
 
-  /// Claims a place for one export.
+  /// Claims a path for one export.
   ///
-  /// `isExport` decides by the names in a folder whether the folder holds an export and nothing
-  /// else. Throws `FAILED_PRECONDITION` for a folder of something else and for one that cannot be
-  /// written, `ALREADY_EXISTS` for an earlier export unless `replaces`, and `ABORTED` while another
-  /// export to the same place is in progress.
+  /// `isExport` decides by the names in a folder whether the folder contains an export and nothing
+  /// else. Throws `FAILED_PRECONDITION` for a folder with other contents or one that cannot be
+  /// written. Throws `ALREADY_EXISTS` for an earlier export unless `replaces` is true, and
+  /// `ABORTED` while another export to the same path is in progress.
   init(
     path: String,
     replaces: Bool,
@@ -45,8 +45,8 @@ final class ExportDestination {
     lockPath = prefix + "lock"
     lock = try Self.claim(lockPath, self.path)
     workPath = prefix + "new"
-    // From here on `deinit` gives the lock back, whatever is thrown.
-    // Nobody else holds it, so these folders are what a killed export left.
+    // From here on `deinit` releases the lock if an error is thrown. No other process holds the
+    // lock, so these folders are leftovers of a killed export.
     try Self.restore(self.path)
     for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
       try Self.remove(prefix + suffix)
@@ -60,7 +60,7 @@ final class ExportDestination {
     close(lock)
   }
 
-  /// Restores the earlier export of a place when a kill interrupted its replacement.
+  /// Restores the earlier export at a path if a kill interrupted its replacement.
   static func restore(_ path: String) throws {
     let resolved = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
     let old =
@@ -70,14 +70,16 @@ final class ExportDestination {
     guard rename(old, resolved.path) == 0 else { throw DiskError.writing(resolved.path) }
   }
 
-  /// Makes a folder in the new export and returns its path.
+  /// Creates a folder in the new export and returns its path.
   func makeFolder(_ name: String) throws -> String {
     let path = "\(workPath)/\(name)"
     guard mkdir(path, 0o700) == 0 else { throw DiskError.writing(path) }
     return path
   }
 
-  /// Replaces the old export by the new one; `folders` are the folders made in it.
+  /// Replaces the old export with the new export.
+  ///
+  /// `folders` are the folders that were created in the new export.
   func publish(folders: [String]) throws {
     for folder in folders + [workPath] { try Self.sync(folder) }
     if rename(workPath, path) != 0 {
@@ -88,21 +90,21 @@ final class ExportDestination {
     try Self.sync(parent)
   }
 
-  /// Removes what was written so far.
+  /// Removes the files written so far.
   func abandon() throws { try Self.remove(workPath) }
 
-  /// Lets the new and the old export change places, so that there is always one.
+  /// Swaps the new and the old export, so that there is always an export at the path.
   private func exchange() throws {
     if Self.swap(workPath, path) { return }
-    // This file system cannot exchange folders. After a kill in between, the next export restores
-    // the old one.
+    // This file system cannot swap folders. After a kill in between, the next export restores the
+    // old one.
     let old = workPath.dropLast(3) + "old"
     guard rename(path, String(old)) == 0, rename(workPath, path) == 0,
       rename(String(old), workPath) == 0
     else { throw DiskError.writing(path) }
   }
 
-  /// Exchanges two folders in one step; false where the system or file system cannot.
+  /// Swaps two folders in one step; false if the system or the file system does not support it.
   private static func swap(_ one: String, _ other: String) -> Bool {
     #if canImport(Darwin)
       return renamex_np(one, other, UInt32(RENAME_SWAP)) == 0
@@ -117,10 +119,12 @@ final class ExportDestination {
     #endif
   }
 
-  /// What the names of our own files beside an export have in common.
+  /// The common part of the names of Hearth's own files beside an export.
   private static let mark = "hearth-export."
 
-  /// Locks a place; the lock ends with the process, however that ends.
+  /// Locks a path.
+  ///
+  /// The lock ends with the process, even if the process crashes.
   private static func claim(_ lockPath: String, _ path: String) throws -> CInt {
     while true {
       let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

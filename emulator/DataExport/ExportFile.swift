@@ -8,19 +8,19 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// What the metadata say of one file of lines.
+/// The metadata of one file of lines.
 struct ExportedFile: Codable, Sendable, Hashable {
-  /// The name, in the folder of the metadata.
+  /// The name of the file, in the folder of the metadata.
   var name: String
   var records: Int
   var bytes: Int
-  /// CRC-32 in hexadecimal digits.
+  /// The CRC-32 in hexadecimal digits.
   var crc32: String
 }
 
-/// Writes lines to a new file, with their number and checksum.
+/// A writer of lines to a new file, which counts them and computes their checksum.
 final class ExportFileWriter {
-  /// The bytes handed to the system at a time.
+  /// The size at which the buffer is written to the file.
   private static let bufferBytes = 1 << 18
 
   private let path: String
@@ -53,7 +53,7 @@ final class ExportFileWriter {
     if buffer.count >= Self.bufferBytes { try flush() }
   }
 
-  /// Returns once everything is on the disk.
+  /// Writes the buffer and returns the file's metadata once all data are on disk.
   func finish() throws(StatusError) -> ExportedFile {
     try flush()
     guard fsync(descriptor) == 0 else { throw DiskError.writing(path) }
@@ -83,23 +83,23 @@ final class ExportFileWriter {
   }
 }
 
-/// Reads the lines of a file, a bounded part at a time.
+/// A reader of the lines of a file that reads a bounded part at a time.
 final class ExportFileReader {
   private static let pieceBytes = 1 << 18
 
   let path: String
-  /// The number of the line read last, counted from 1.
+  /// The number of the last line read, counted from 1.
   private(set) var line = 0
   private(set) var bytes = 0
   private var checksum = Checksum()
   private let descriptor: CInt
   private let lineBytesMax: Int
   private var buffer = [UInt8](repeating: 0, count: pieceBytes)
-  /// The part of the buffer that was read from the file and not handed out yet.
+  /// The part of the buffer that was read from the file but not returned yet.
   private var unread = 0..<0
   private var isAtEnd = false
 
-  /// Opens a file; a line longer than `lineBytesMax` will be refused.
+  /// Opens a file; reading a line longer than `lineBytesMax` will throw.
   init(path: String, lineBytesMax: Int) throws(StatusError) {
     self.path = path
     self.lineBytesMax = lineBytesMax
@@ -111,10 +111,10 @@ final class ExportFileReader {
     close(descriptor)
   }
 
-  /// Bytes of the lines returned so far.
+  /// The number of bytes in the lines returned so far.
   private(set) var handedOut = 0
 
-  /// Throws when the file, read to its end, does not match the metadata.
+  /// Throws if the file, read to its end, does not match the metadata.
   func check(against expected: ExportedFile) throws(StatusError) {
     func differ(_ what: String, _ found: String, _ expected: String) -> StatusError {
       .invalidArgument(
@@ -132,7 +132,7 @@ final class ExportFileReader {
     }
   }
 
-  /// The next line without its end, or nil after the last one.
+  /// Returns the next line without its line feed; nil after the last line.
   func next() throws(StatusError) -> ArraySlice<UInt8>? {
     var searched = 0
     while true {
@@ -157,7 +157,7 @@ final class ExportFileReader {
     }
   }
 
-  /// The place of the next line feed, searched for after the first `searched` unread bytes.
+  /// Returns the index of the next line feed; the first `searched` unread bytes are skipped.
   private func lineEnd(after searched: Int) -> Int? {
     let start = unread.lowerBound + searched
     return buffer.withUnsafeBytes { bytes in
@@ -168,12 +168,12 @@ final class ExportFileReader {
     }
   }
 
-  /// What is wrong with the line read last.
+  /// Returns the error for a problem with the last line read.
   func invalid(_ problem: String) -> StatusError {
     .invalidArgument("\(path):\(line): \(problem).")
   }
 
-  /// Drops what was handed out and reads on.
+  /// Discards the returned bytes and reads more.
   private func fill() throws(StatusError) {
     if unread.lowerBound > 0 {
       buffer.withUnsafeMutableBytes { bytes in
@@ -201,9 +201,9 @@ final class ExportFileReader {
   }
 }
 
-/// The statuses of file system errors.
+/// The errors for failed file system calls.
 enum DiskError {
-  /// The status, by `errno`, for a path that could not be written.
+  /// Returns the error, according to `errno`, for a path that could not be written.
   static func writing(_ path: String) -> StatusError {
     let number = errno
     return switch number {
@@ -221,7 +221,7 @@ enum DiskError {
     }
   }
 
-  /// The status, by `errno`, for a path that could not be read.
+  /// Returns the error, according to `errno`, for a path that could not be read.
   static func reading(_ path: String) -> StatusError {
     let number = errno
     return StatusError(

@@ -1,4 +1,4 @@
-/// Lines in a row of files, each of a bounded size.
+/// A writer of lines to a series of files, each of a bounded size.
 final class ExportLines {
   private let folder: String
   private let kind: String
@@ -7,14 +7,14 @@ final class ExportLines {
   private var begun = 0
   private var files: [ExportedFile] = []
 
-  /// Files `KIND-00000.jsonl` and on in `folder`.
+  /// Creates a writer to the files `KIND-00000.jsonl`, `KIND-00001.jsonl` and so on in `folder`.
   init(folder: String, kind: String, fileBytesMax: Int) {
     self.folder = folder
     self.kind = kind
     self.fileBytesMax = fileBytesMax
   }
 
-  /// Appends a line.
+  /// Appends a line; starts another file if the current one is full.
   func append(_ line: some Sequence<UInt8>) throws {
     if let full = writer, full.size >= fileBytesMax { try end(full) }
     let writer = try self.writer ?? begin()

@@ -1,4 +1,4 @@
-/// What `firebase-export-metadata.json` says: which services a folder holds and where.
+/// The contents of `firebase-export-metadata.json`: the services in an export and their folders.
 struct ExportMetadata: Codable, Sendable, Hashable {
   static let fileName = "firebase-export-metadata.json"
 
@@ -7,7 +7,7 @@ struct ExportMetadata: Codable, Sendable, Hashable {
   var firestore: Part?
   var vectors: Part?
 
-  /// Where one service's data are, relative to the folder.
+  /// The location of one service's data, relative to the folder of the export.
   struct Part: Codable, Sendable, Hashable {
     var version: String
     var path: String
@@ -28,13 +28,13 @@ struct DocumentMetadata: Codable, Sendable, Hashable {
 
   var format = Self.format
   var version = Self.currentVersion
-  /// All documents are as they were at this time.
+  /// The read time of the export; all documents have their state of this time.
   var readTime: String
   var databases: [Database]
 
-  /// One database with its files, which hold its documents in their order.
+  /// One database with its files, which contain its documents in order.
   struct Database: Codable, Sendable, Hashable {
-    /// `projects/P/databases/D`.
+    /// The full name: `projects/P/databases/D`.
     var name: String
     var documents: Int
     var files: [ExportedFile]
@@ -44,7 +44,7 @@ struct DocumentMetadata: Codable, Sendable, Hashable {
 /// The metadata of exported vectors: `NAME.overall_export_metadata`.
 struct VectorMetadata: Codable, Sendable, Hashable {
   static let format = "hearth-vectors-export"
-  /// The first version lacked the fields, places and namespaces of indexes.
+  /// The current version; the first version lacked the fields, places and namespaces of indexes.
   static let currentVersion = 2
 
   var format = Self.format
@@ -54,14 +54,16 @@ struct VectorMetadata: Codable, Sendable, Hashable {
   var vectors: Int
   var files: [ExportedFile]
 
-  /// An index as its creator described it.
+  /// An index as its creator declared it.
   struct Index: Codable, Sendable, Hashable {
     var name: String
     var dimension: Int
     var metric: String
     var tags: [String: String]
     var isProtected: Bool
-    /// These are absent from the first version.
+    /// The name of the vector field.
+    ///
+    /// Version 1 has neither this member nor the following ones.
     var field: String?
     var cloud: String?
     var region: String?

@@ -1,7 +1,7 @@
 import Foundation
 import RuntimeSupport
 
-/// What an export's folder says it holds; nothing of the data is read yet.
+/// The metadata of an export's folder; none of its data are read yet.
 struct ExportSource: Sendable {
   var documents: Documents?
   var vectors: Vectors?
@@ -18,10 +18,10 @@ struct ExportSource: Sendable {
     var metadata: VectorMetadata
   }
 
-  /// Reads the metadata of a folder: of an export of everything or of one service's.
+  /// Reads the metadata of a folder that contains an export of all data or of one service.
   ///
-  /// Throws `NOT_FOUND` when there is no export, `INVALID_ARGUMENT` for metadata that make no sense
-  /// and `UNIMPLEMENTED` for versions and formats that are unknown here.
+  /// Throws `NOT_FOUND` if there is no export, `INVALID_ARGUMENT` for invalid metadata, and
+  /// `UNIMPLEMENTED` for unknown versions and formats.
   init(path: String) throws {
     try ExportDestination.restore(path)
     var isFolder: ObjCBool = false
@@ -83,7 +83,7 @@ struct ExportSource: Sendable {
     return "\(path)/\(name)"
   }
 
-  /// The files lie beside their metadata and nowhere else.
+  /// Throws unless all files are in the folder of their metadata.
   private static func check(_ files: [ExportedFile], in path: String) throws {
     for file in files where file.name.isEmpty || file.name.contains("/") || file.name == ".." {
       throw StatusError.invalidArgument("\(path): \"\(file.name)\" is no file beside the metadata.")
@@ -100,6 +100,8 @@ struct ExportSource: Sendable {
     }
   }
 
-  /// The metadata of a million quarter-gigabyte files would still be smaller.
+  /// The maximum size of a metadata file.
+  ///
+  /// Metadata for a million files of 256 MB each are still smaller.
   private static let metadataBytesMax = 256 << 20
 }

@@ -1,7 +1,7 @@
 import DocumentModel
 import RuntimeSupport
 
-/// One database of an export, and where it goes.
+/// A database in an export, with its import destination.
 struct ExportedDatabase {
   /// The database to import into.
   let name: DatabaseName
@@ -10,7 +10,7 @@ struct ExportedDatabase {
   /// The database that was exported.
   let original: DatabaseName
 
-  /// The database of the same id in `project`.
+  /// Creates a database whose destination has the same id in `project`.
   init(_ metadata: DocumentMetadata.Database, folder: String, project: String) throws {
     guard let original = DatabaseName(metadata.name) else {
       throw StatusError.invalidArgument(
@@ -30,7 +30,7 @@ struct ExportedDatabase {
     self.folder = folder
   }
 
-  /// Reads every document, then checks the files against the metadata.
+  /// Reads all documents and then checks the files against the metadata.
   func forEach(_ body: (DocumentFileReader, FirestoreDocument) throws -> Void) throws {
     for file in files {
       let reader = try DocumentFileReader(file, of: self)
@@ -46,12 +46,12 @@ struct ExportedDatabase {
   }
 }
 
-/// Reads the documents of one file of an export.
+/// A reader of the documents in one file of an export.
 final class DocumentFileReader {
   let lines: ExportFileReader
   private let database: ExportedDatabase
 
-  /// A reader at the beginning of the file.
+  /// Creates a reader at the start of the file.
   init(_ file: ExportedFile, of database: ExportedDatabase) throws {
     self.database = database
     lines = try ExportFileReader(
@@ -60,7 +60,7 @@ final class DocumentFileReader {
     )
   }
 
-  /// The next document, or nil after the last.
+  /// Returns the next document; nil after the last one.
   func next() throws(StatusError) -> FirestoreDocument? {
     guard let line = try lines.next() else { return nil }
     let document: FirestoreDocument
@@ -75,7 +75,7 @@ final class DocumentFileReader {
     return document.moved(from: database.original.project, to: database.name.project)
   }
 
-  /// The next documents, at least one while there is one; empty at the end.
+  /// Returns the next documents, at least one if there are any left; empty at the end.
   func batch(documentsMax: Int, bytesMax: Int) throws(StatusError) -> [FirestoreDocument] {
     var documents: [FirestoreDocument] = []
     let start = lines.handedOut

@@ -2,9 +2,11 @@ import Foundation
 import RuntimeSupport
 import VectorIndex
 
-/// A vector on one line, as the vectors' door writes it, with the names of its index and namespace.
+/// The encoding of a vector as one line, with the names of its index and namespace.
+///
+/// It has the JSON form of the vector API.
 struct VectorLine: Codable {
-  /// 20 000 dimensions and 40 KB of metadata in JSON, with room to spare.
+  /// The maximum size of a line: enough for 20,000 dimensions and 40 KB of metadata in JSON.
   static let bytesMax = 4 << 20
 
   var index: String
@@ -44,14 +46,14 @@ struct VectorLine: Codable {
     }
   }
 
-  /// The line, without its end; equal vectors have equal lines.
+  /// Returns the line without its line feed; equal vectors have equal lines.
   static func bytes(_ row: VectorPage.Row) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return try encoder.encode(VectorLine(row))
   }
 
-  /// Reads a line; throws `INVALID_ARGUMENT` when it is not a vector's.
+  /// Decodes a line; throws `INVALID_ARGUMENT` if it is not a vector.
   static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorPage.Row {
     do {
       return try JSONDecoder().decode(VectorLine.self, from: Data(line)).row

@@ -1,20 +1,20 @@
 extension Ruleset {
-  /// The coverage as one page for a browser, which needs nothing from elsewhere.
+  /// Returns the coverage as one self-contained HTML page.
   ///
-  /// A table of the rules stands above the file's text; each condition is coloured by what it has
-  /// been, and each expression tells its values and their counts where the pointer rests on it.
+  /// A table of the rules is followed by the text of the file. Each condition has a color for its
+  /// results. Each expression shows its values and their counts while the pointer is over it.
   package func coverageHTML(_ coverage: Coverage) -> String {
     CoveragePage(self, coverage).text
   }
 }
 
-/// How a condition has come out over all requests.
+/// The results of a condition over all requests.
 enum CoverageVerdict: String, CaseIterable {
   case never, alwaysTrue, alwaysFalse, both, error
-  /// A literal, or no condition: it is not counted.
+  /// A literal or a missing condition, which is not counted.
   case constant
 
-  /// What a reader is told.
+  /// The result in words, as the page shows it.
   var text: String {
     switch self {
     case .never: "never evaluated"
@@ -27,11 +27,11 @@ enum CoverageVerdict: String, CaseIterable {
   }
 }
 
-/// How often a condition was true, was false, and failed.
+/// The number of evaluations in which a condition was true, was false, or failed.
 struct CoverageTally {
   var isTrue = 0
   var isFalse = 0
-  /// Values that are not a `bool` are failures of a condition as well.
+  /// The number of failures, including values that are not a `bool`.
   var failed = 0
 
   init(_ node: Coverage.Node?) {
@@ -53,7 +53,7 @@ struct CoverageTally {
   }
 }
 
-/// Writes the page.
+/// The generator of the page.
 private struct CoveragePage {
   private let ruleset: Ruleset
   private let coverage: Coverage
@@ -141,7 +141,7 @@ private struct CoveragePage {
     return CoverageTally(coverage.node(condition)).verdict
   }
 
-  /// The methods by the shortest words for them.
+  /// Returns the methods in their shortest form, such as `read` for `get` and `list`.
   private static func methods(_ methods: Set<AccessMethod>) -> String {
     var rest = methods
     var words: [String] = []
@@ -169,14 +169,14 @@ private struct CoveragePage {
       .joined(separator: "\n")
   }
 
-  /// The file's text with its rules and expressions marked.
+  /// The text of the file with its rules and expressions marked.
   private var source: String {
     let rules = allows.map { ($0.range, mark($0)) }
     let bodies = ruleset.functionBodies.map { ($0.range, mark($0, isWhole: true)) }
     return covered(0..<ruleset.source.scalars.count, rules + bodies)
   }
 
-  /// The text of some scalars, with parts of it replaced by what marks them.
+  /// Returns the escaped text of a range of scalars, with parts of it replaced by marked-up text.
   private func covered(_ scalars: Range<Int>, _ parts: [(SourceRange, String)]) -> String {
     var text = ""
     var place = scalars.lowerBound
@@ -205,7 +205,9 @@ private struct CoveragePage {
     return "<span class=\"rule \(verdict.rawValue)\" title=\"\(escaped(title))\">\(inner)</span>"
   }
 
-  /// An expression, which is `isWhole` when it is a condition, or what a function evaluates.
+  /// Marks up an expression.
+  ///
+  /// `isWhole` is true for a condition, a `let` value or a function's result.
   private func mark(_ expression: Expression, isWhole: Bool) -> String {
     let inner = covered(
       scalars(expression.range),
@@ -213,7 +215,7 @@ private struct CoveragePage {
     )
     guard !expression.isLiteral else { return inner }
     let seen = coverage.node(expression)
-    // The members of `request` are looked up without the whole of it.
+    // The members of `request` are looked up without evaluating `request` itself.
     if seen == nil, case .request = expression.kind { return inner }
     var classes = [isWhole ? "whole" : "part"]
     if let verdict = colour(seen) { classes.append(verdict.rawValue) }
@@ -221,7 +223,7 @@ private struct CoveragePage {
       + "\(inner)</span>"
   }
 
-  /// Nil for a value that is neither true nor false, which has no colour.
+  /// Returns the verdict that selects the color; nil if no value is Boolean or an error.
   private func colour(_ node: Coverage.Node?) -> CoverageVerdict? {
     guard let node else { return .never }
     let isPlain = node.counts.allSatisfy { entry in
@@ -233,7 +235,7 @@ private struct CoveragePage {
     return isPlain ? nil : CoverageTally(node).verdict
   }
 
-  /// What the pointer shows: the values of an expression, and how often it had them.
+  /// Returns the tooltip: the values of an expression and their counts.
   private func title(_ node: Coverage.Node?) -> String {
     guard let node else { return "never evaluated" }
     var lines = node.counts.map { "\(shown($0.outcome)): \($0.count)×" }
@@ -268,7 +270,7 @@ private struct CoveragePage {
       case ">": text.append(contentsOf: "&gt;".unicodeScalars)
       case "\"": text.append(contentsOf: "&quot;".unicodeScalars)
       case "'": text.append(contentsOf: "&#39;".unicodeScalars)
-      // A browser would make it a line's end of its own, for which there is no number.
+      // A browser would treat it as a line break, and the line would have no number.
       case "\r": break
       case _ where scalar.value < 0x20 && scalar != "\n" && scalar != "\t":
         text.append("\u{FFFD}")

@@ -1,12 +1,12 @@
 import JSONText
 
 extension Ruleset {
-  /// The coverage as Firebase's emulator reports it, in JSON.
+  /// Returns the coverage as JSON in the format of Firebase's emulator.
   ///
-  /// One tree for each condition, in the order of the file, then one for each `let` and each result
-  /// of its functions. A node has `values` once the expression, or one around it, was evaluated; a
-  /// value `{}` counts how often the expression was passed over. Literals have no node. Lists, maps
-  /// and the like are told by their kind alone: `{"mapValue": {}}`.
+  /// The report has one tree per condition, in file order, then one per `let` and per function
+  /// result. A node has `values` if the expression or an enclosing expression was evaluated. A
+  /// value `{}` counts the evaluations in which the expression was skipped. Literals have no node.
+  /// Lists, maps and similar values appear only as their kind: `{"mapValue": {}}`.
   package func coverageJSON(_ coverage: Coverage) -> String {
     let (name, content) = file
     var json = "{\"rules\":{\"files\":[{\"name\":\(jsonQuoted(name)),"
@@ -18,7 +18,7 @@ extension Ruleset {
     return json + "}"
   }
 
-  /// The rules of the file in their order.
+  /// The rules of the file, in file order.
   var allows: [CompiledAllow] {
     func below(_ match: CompiledMatch) -> [CompiledAllow] {
       match.allows + match.matches.flatMap(below)
@@ -26,12 +26,15 @@ extension Ruleset {
     return matches.flatMap(below).sorted { $0.range.offset < $1.range.offset }
   }
 
-  /// What the functions of the file evaluate, in its order.
+  /// The `let` values and results of the file's functions, in file order.
   var functionBodies: [Expression] {
     functions.flatMap { $0.lets + [$0.result] }.sorted { $0.range.offset < $1.range.offset }
   }
 
-  /// The tree of an expression; `outer` says how often the one around it was reached and evaluated.
+  /// Returns the tree of an expression.
+  ///
+  /// `outer` has the number of times the enclosing expression was reached, and the number of times
+  /// it was evaluated.
   private func node(
     _ expression: Expression,
     in coverage: Coverage,
@@ -41,7 +44,7 @@ extension Ruleset {
     var values = (seen?.counts ?? []).map { (json($0.outcome), $0.count) }
     var total = seen?.total ?? 0
     if total == 0, case .request = expression.kind, let outer, outer.total > 0 {
-      // The members of `request` are looked up without the whole of it.
+      // The members of `request` are looked up without evaluating `request` itself.
       values = [(json(.kind("map")), outer.total)]
       total = outer.total
     }
@@ -82,14 +85,16 @@ extension Ruleset {
     }
   }
 
-  /// JSON has no words for the numbers that are none; protobuf's JSON has texts for them.
+  /// Encodes a number.
+  ///
+  /// JSON has no literals for NaN and infinity. Protobuf's JSON encodes them as strings.
   private func json(_ number: Double) -> String {
     if number.isNaN { return "\"NaN\"" }
     if number.isInfinite { return number < 0 ? "\"-Infinity\"" : "\"Infinity\"" }
     return String(number)
   }
 
-  /// The member that holds a value of a type: `mapDiffValue` for `map_diff`.
+  /// Returns the name of the member that holds a value of a type: `mapDiffValue` for `map_diff`.
   private static func tag(of type: String) -> String {
     let words = type.split(separator: "_")
     let rest = words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }
@@ -98,6 +103,6 @@ extension Ruleset {
 }
 
 extension Expression {
-  /// Literals are always what they are: coverage says nothing of them.
+  /// True for a literal, whose value never changes and which is left out of coverage.
   var isLiteral: Bool { if case .literal = kind { true } else { false } }
 }

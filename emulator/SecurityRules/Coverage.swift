@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What the expressions of a rules file have been, over all requests since it was loaded.
+/// The values of a rules file's expressions over all requests since the file was loaded.
 package final class Coverage: Sendable {
-  /// An expression's values and how often it had each.
+  /// The values of one expression, with the count of each value.
   struct Node: Sendable {
     private(set) var counts: [(outcome: CoverageOutcome, count: Int)] = []
-    /// Of all values, those that are not told as well.
+    /// The number of all evaluations, including values that are not in `counts`.
     private(set) var total = 0
-    /// Where `counts` has true and false, the most frequent values.
+    /// The indices of true and false in `counts`, cached because they are the most frequent values.
     private var truePlace: Int?
     private var falsePlace: Int?
 
@@ -29,13 +29,13 @@ package final class Coverage: Sendable {
     }
   }
 
-  /// Different values that are told of one expression.
+  /// The maximum number of different values recorded for one expression.
   static let outcomesMax = 20
 
-  /// By the numbers of the expressions, as far as they were evaluated.
+  /// The nodes by expression number, up to the highest number that was evaluated.
   private let nodes = Mutex<[Node]>([])
 
-  /// Nothing seen yet.
+  /// Creates coverage without any evaluations.
   package init() {}
 
   func add(_ record: CoverageRecord) {
@@ -56,10 +56,10 @@ package final class Coverage: Sendable {
   }
 }
 
-/// What the expressions of one evaluation were.
+/// The values of the expressions in one evaluation.
 final class CoverageRecord {
   struct Entry {
-    /// The expression's.
+    /// The number of the expression.
     var number: Int
     var outcome: CoverageOutcome
   }
@@ -68,7 +68,7 @@ final class CoverageRecord {
 
   init() { entries.reserveCapacity(Self.usualCount) }
 
-  /// Expressions of a usual decision, for which the record need not grow.
+  /// The number of expressions in a typical decision, for which the record need not grow.
   private static let usualCount = 128
 
   func add(_ expression: Expression, _ result: Result<RuleValue, RuleError>) {
@@ -77,7 +77,7 @@ final class CoverageRecord {
   }
 }
 
-/// A value as coverage tells it: what is large is told by its kind alone.
+/// The value of an expression as coverage records it; large values are recorded only as their kind.
 enum CoverageOutcome: Hashable, Sendable {
   case null, bool(Bool), int(Int64), float(Double), string(String), path([String])
   case kind(String)
@@ -85,9 +85,9 @@ enum CoverageOutcome: Hashable, Sendable {
 
   var isBool: Bool { if case .bool = self { true } else { false } }
 
-  /// Scalars of a text that are shown.
+  /// The maximum number of scalars recorded of a string.
   private static let textMax = 100
-  /// Bytes of a path that is shown: more than a document's name may have.
+  /// The maximum size of a recorded path in bytes: more than a document's name may have.
   private static let pathBytesMax = 7000
 
   init(_ result: Result<RuleValue, RuleError>) {

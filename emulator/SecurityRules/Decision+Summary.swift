@@ -1,5 +1,5 @@
 extension Decision {
-  /// What decided, in one line: each rule that was asked and the parts that were false.
+  /// Returns a one-line explanation: each evaluated rule and the parts that decided against it.
   package func summary(in ruleset: Ruleset) -> String {
     let file = ruleset.source.name
     guard !answers.isEmpty else { return "no rule in \(file) matches" }
@@ -11,7 +11,7 @@ extension Decision {
         return
           "`\(reason.text)` \(reason.failure.map { "has no value: \($0)" } ?? "decides")\(values)"
       }
-      // A bound that the whole condition ran into belongs to none of its parts.
+      // A limit that the whole condition exceeded belongs to none of its parts.
       if case .failed(let message, _) = answer.outcome,
         !answer.reasons.contains(where: { $0.failure == message })
       {

@@ -1,12 +1,12 @@
 extension Decision {
-  /// Characters of an expression that are shown.
+  /// The maximum number of characters shown of an expression.
   private static let excerptMax = 160
 
-  /// What the rules said and why, over several lines, as a terminal shows it.
+  /// Returns the decision and its reasons as several lines for a terminal.
   ///
-  /// Each rule that was asked has a line, `firestore.rules:12:5 allow update: false`; below it
-  /// stands what decided, and the values that it had. The values given to `debug` come last. It
-  /// ends without a line's end.
+  /// Each evaluated rule has a line, such as `firestore.rules:12:5 allow update: false`. The lines
+  /// below it show the deciding parts and their values. The values passed to `debug` come last. The
+  /// text does not end with a line break.
   package func text(for method: AccessMethod, in ruleset: Ruleset) -> String {
     let file = ruleset.source.name
     guard !answers.isEmpty else {
@@ -16,8 +16,9 @@ extension Decision {
     return (lines + debugLines(in: ruleset)).joined(separator: "\n")
   }
 
-  /// The values that the rules gave to `debug`, each as a line that a terminal can show:
-  /// `firestore.rules:12:5 debug(request.auth.uid) = 'alice'`.
+  /// Returns one line for each value passed to `debug`, safe to print on a terminal.
+  ///
+  /// A line has the form `firestore.rules:12:5 debug(request.auth.uid) = 'alice'`.
   package func debugLines(in ruleset: Ruleset) -> [String] {
     debugged.map { value in
       Self.printable(
@@ -41,7 +42,7 @@ extension Decision {
     let place = "\(file):\(answer.range.line):\(answer.range.column)"
     var lines = ["\(place) allow \(method.rawValue): \(outcome)"]
     for reason in answer.reasons {
-      // A function's line may be far from the rule's.
+      // The line of a function may be far from the line of the rule.
       let isElsewhere = reason.range.line != answer.range.line
       let elsewhere = isElsewhere ? "  (\(Self.place(reason.range)))" : ""
       lines.append("  \(excerpt(reason.text))\(elsewhere)")
@@ -60,13 +61,13 @@ extension Decision {
     "line \(range.line), column \(range.column)"
   }
 
-  /// An expression in one line, cut where it is long.
+  /// Returns an expression on one line, shortened if it is long.
   private static func excerpt(_ text: String) -> String {
     let line = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     return line.count <= excerptMax ? line : line.prefix(excerptMax) + "…"
   }
 
-  /// A line in which control characters, which could command the terminal, are spelled out.
+  /// Returns a line with control characters escaped, because they could control the terminal.
   private static func printable(_ line: String) -> String {
     guard line.unicodeScalars.contains(where: isControl) else { return line }
     return line.unicodeScalars.map { scalar in

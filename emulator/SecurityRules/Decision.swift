@@ -1,57 +1,59 @@
-/// What the rules say to a request, and why.
+/// The decision of the rules about a request, with its reasons.
 package struct Decision: Sendable {
   package var isAllowed: Bool
-  /// The rules that were asked, in the order of the file; those after one that allows were not.
+  /// The results of the evaluated rules, in file order.
+  ///
+  /// Rules after the first one that allows the request are not evaluated.
   package var answers: [Answer]
-  /// What the rules gave to `debug`, in the order of its calls; calls after so many are left out.
+  /// The values passed to `debug`, in call order; calls beyond a maximum are left out.
   package var debugged: [DebugValue] = []
 
-  /// Calls of `debug` whose values a decision keeps.
+  /// The maximum number of `debug` calls whose values a decision keeps.
   static let debuggedMax = 20
 
-  /// A value that the rules gave to `debug`.
+  /// A value that a rule passed to `debug`.
   package struct DebugValue: Sendable, Hashable {
-    /// Where the call stands.
+    /// The position of the call.
     package var range: SourceRange
-    /// The argument as it stands in the file.
+    /// The argument as it is written in the file.
     package var text: String
-    /// Its value as the file would write it, cut where it is long.
+    /// The value as a rules file would write it, shortened if it is long.
     package var value: String
   }
 
-  /// What one `allow` says.
+  /// The result of one `allow`.
   package struct Answer: Sendable {
-    /// Where the `allow` stands.
+    /// The position of the `allow`.
     package var range: SourceRange
     package var outcome: Outcome
-    /// For a refusal, what decided; empty for a permission.
+    /// The deciding parts of the condition if it refuses; empty if it allows.
     package var reasons: [Reason]
   }
 
-  /// How a condition came out.
+  /// The result of a condition.
   package enum Outcome: Sendable, Hashable {
     case isTrue, isFalse
     case failed(message: String, SourceRange)
   }
 
-  /// A part of a condition that made it false, or made it fail.
+  /// A part of a condition that made it false or made it fail.
   package struct Reason: Sendable, Hashable {
     package var range: SourceRange
-    /// As it stands in the file.
+    /// The expression as it is written in the file.
     package var text: String
-    /// The parts of the expression and their values, as the file would write them.
+    /// The subexpressions and their values, as a rules file would write them.
     package var operands: [Operand]
-    /// Why it has no value; nil where it is false.
+    /// The reason why the expression has no value; nil if it is false.
     package var failure: String?
   }
 
-  /// A part of an expression with its value.
+  /// A subexpression with its value.
   package struct Operand: Sendable, Hashable {
     package var text: String
     package var value: String
   }
 
-  /// The refusal as Firebase's emulator words it, from one line for each rule.
+  /// Returns the refusal in the wording of Firebase's emulator, with one entry per rule.
   package func message(for method: AccessMethod) -> String {
     let lines = answers.map { answer in
       switch answer.outcome {
@@ -70,10 +72,10 @@ package struct Decision: Sendable {
 }
 
 extension Ruleset {
-  /// Asks the rules; `ledger` counts the documents that they look at for the whole request.
+  /// Evaluates the rules for a request.
   ///
-  /// A query is allowed when each alternative of its filter is. Reasons are found for refusals
-  /// only.
+  /// `ledger` counts the documents that the rules access for the whole request. A query is allowed
+  /// if every alternative of its filter is allowed. Reasons are determined for refusals only.
   package func decide(
     _ request: RulesRequest,
     documents: any RulesDocuments,
@@ -88,7 +90,7 @@ extension Ruleset {
     for constraints in alternatives {
       var isAllowed = false
       let record = coverage.map { _ in CoverageRecord() }
-      // One for all rules: what one of them uses up, the others lack.
+      // All rules share one evaluation, and with it the limits on expressions and accesses.
       let evaluation = Evaluation(
         self,
         request,
@@ -109,7 +111,7 @@ extension Ruleset {
         if answers.count + refusals.count < Self.answersMax { refusals.append((candidate, answer)) }
       }
       ledger.expressions += evaluation.expressionCount
-      // It will be asked again, which counts.
+      // The request is decided again with a larger budget, and that decision is counted.
       guard !ledger.isInsufficient else { return Decision(isAllowed: false, answers: []) }
       if let coverage, let record { coverage.add(record) }
       debugged += evaluation.debugged.prefix(Decision.debuggedMax - debugged.count)
@@ -131,7 +133,7 @@ extension Ruleset {
     return Decision(isAllowed: true, answers: answers, debugged: debugged)
   }
 
-  /// Answers that a decision keeps.
+  /// The maximum number of results that a decision keeps.
   private static let answersMax = 20
 }
 

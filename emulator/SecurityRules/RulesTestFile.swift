@@ -1,6 +1,6 @@
 package import DocumentModel
 
-/// Cases that say what a rules file must allow and what it must not, read from JSON.
+/// Test cases for a rules file: requests that it must allow or deny, read from JSON.
 ///
 /// ```json
 /// {
@@ -12,66 +12,68 @@ package import DocumentModel
 /// }
 /// ```
 ///
-/// Paths are below `/databases/(default)/documents`. A case's own `documents` are put over those of
-/// the file, null where one is missing. `data` is the document after a write; `merge` is put over
-/// the stored one, map into map. `after` says what else the same request writes, which `getAfter`
-/// sees. A `query` has `where`, `orderBy`, `limit`, `offset` and `collectionGroup`.
+/// Paths are relative to `/databases/(default)/documents`. A case's own `documents` override the
+/// documents of the file; null stands for a missing document. `data` is the document after a write.
+/// `merge` is merged into the stored document, including nested maps. `after` contains the other
+/// documents that the same request writes, which `getAfter` sees. A `query` has `where`, `orderBy`,
+/// `limit`, `offset` and `collectionGroup`.
 ///
-/// Cases of Cloud Storage's rules have `objects` with their metadata, `object` after a write, and
-/// paths within the `bucket`; `documents` are there for `firestore.get`.
+/// Cases for Cloud Storage rules have `objects` with their metadata, `object` after a write, and
+/// paths within the `bucket`. Their `documents` are read by `firestore.get`.
 ///
-/// What JSON cannot say is an object of one member: `$timestamp`, `$bytes` in base64, `$reference`,
-/// `$geopoint`, `$double` and `$vector`.
+/// An object with one member stands for a value that JSON cannot represent: `$timestamp`, `$bytes`
+/// in base64, `$reference`, `$geopoint`, `$double` and `$vector`.
 package struct RulesTestFile: Sendable {
-  /// What a case expects of the rules.
+  /// The result that a case expects from the rules.
   package enum Expectation: String, Sendable, CaseIterable {
     case allow, deny
   }
 
-  /// Why a file is not one of cases.
+  /// An error in a test file.
   package struct Mistake: Error, Hashable, CustomStringConvertible {
-    /// The member, such as `cases[3].method`; empty for the whole file.
+    /// The path of the member, such as `cases[3].method`; empty for the whole file.
     package var place: String
     package var reason: String
-    /// The name of the case in which the member is, if it has one.
+    /// The name of the case that contains the member; nil if there is none.
     package var caseName: String?
 
-    /// `cases[3].method: is missing (in the case 'Alice reads')`.
+    /// The error in one line: `cases[3].method: is missing (in the case 'Alice reads')`.
     package var description: String {
       (place.isEmpty ? "" : "\(place): ") + reason
         + (caseName.map { " (in the case '\($0)')" } ?? "")
     }
   }
 
-  /// What the rules said to one case.
+  /// The result of one case.
   package struct Result: Sendable {
     package var name: String
     package var expected: Expectation
     package var method: AccessMethod
-    /// As it stands in the file.
+    /// The path as it is written in the file.
     package var path: String
     package var decision: Decision
 
-    /// Whether the rules decided as the case expects.
+    /// True if the rules decided as the case expects.
     package var isAsExpected: Bool { decision.isAllowed == (expected == .allow) }
   }
 
-  /// One case, ready to be asked.
+  /// One case, ready to run.
   struct Case: Sendable {
     var name: String
     var expected: Expectation
     var path: String
     var request: RulesRequest
     var documents: Documents
-    /// Whether the request writes more than its own document.
+    /// True if the request writes more than its own document.
     var isBatch: Bool
   }
 
-  /// The largest file, in bytes.
+  /// The maximum size of a file, in bytes.
   package static let bytesMax = 16 << 20
 
-  /// The time of cases that do not say theirs: the first of January 2026, so that a file's cases
-  /// come out the same on each day.
+  /// The time of cases that do not set one: January 1, 2026.
+  ///
+  /// It is fixed, so that a file's cases have the same results on every day.
   package static let standardTime = Timestamp(microseconds: 1_767_225_600_000_000)
 
   /// The database whose name rules see as `(default)`.
@@ -79,7 +81,7 @@ package struct RulesTestFile: Sendable {
 
   let cases: [Case]
 
-  /// Reads a file; its first mistake is thrown, which names the case and the member.
+  /// Reads a file; throws the first mistake, which names the case and the member.
   package init(
     json: [UInt8],
     service: Ruleset.Service = .firestore,
@@ -88,7 +90,7 @@ package struct RulesTestFile: Sendable {
     cases = try RulesTestReader(time: time, service: service).cases(json)
   }
 
-  /// Asks the rules each case, in the file's order.
+  /// Evaluates all cases, in file order.
   package func run(_ ruleset: Ruleset, coverage: Coverage? = nil) -> [Result] {
     cases.map { test in
       Result(
@@ -108,12 +110,12 @@ package struct RulesTestFile: Sendable {
 }
 
 extension RulesTestFile {
-  /// The documents of a case: the file's, the case's own, and what the request makes of them.
+  /// The documents of a case: the file's, the case's own, and those that the request writes.
   struct Documents: RulesDocuments, Sendable {
     var stored: [ResourcePath: MapValue]
-    /// Of the case; a nil value hides a stored document.
+    /// The case's own documents; a nil value hides a stored document.
     var own: [ResourcePath: MapValue?] = [:]
-    /// What the request writes; nil for what it deletes.
+    /// The documents that the request writes; nil for a deleted document.
     var written: [ResourcePath: MapValue?] = [:]
 
     func fields(_ path: ResourcePath, after: Bool) -> MapValue? {
@@ -132,7 +134,7 @@ extension RulesTestFile {
     }
 
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
-      // After `databases`, the database's id and `documents`.
+      // The segments after `databases`, the database's id and `documents`.
       resource(ResourcePath(Array(path.segments.dropFirst(3))), after: after)
     }
   }

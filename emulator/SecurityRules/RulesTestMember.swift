@@ -2,11 +2,11 @@ import DocumentModel
 import Foundation
 import JSONText
 
-/// A value of a file of cases with its place, which mistakes name.
+/// A value in a test file with its location, which error messages name.
 struct RulesTestMember {
   typealias Mistake = RulesTestFile.Mistake
 
-  /// What JSON can say.
+  /// A parsed JSON value.
   private indirect enum JSON {
     case null
     case boolean(Bool)
@@ -36,7 +36,7 @@ struct RulesTestMember {
     func object(_ members: [(String, JSON)]) -> JSON { .object(members) }
   }
 
-  /// Such as `cases[3].auth.uid`; empty for the whole file.
+  /// The path of the value, such as `cases[3].auth.uid`; empty for the whole file.
   let place: String
   private let json: JSON
 
@@ -45,7 +45,7 @@ struct RulesTestMember {
     self.json = json
   }
 
-  /// A whole file.
+  /// Parses a whole file.
   init(json text: [UInt8]) throws(Mistake) {
     var parser = JSONParser(Builder())
     do throws(JSONSyntaxError) { self.init("", try parser.parse(text)) } catch {
@@ -67,9 +67,9 @@ struct RulesTestMember {
 
   var isNull: Bool { if case .null = json { true } else { false } }
 
-  // MARK: Parts
+  // MARK: Members and elements
 
-  /// The members of an object by their names, in the file's order.
+  /// Returns the members of an object with their names, in file order.
   func members() throws(Mistake) -> [(name: String, member: RulesTestMember)] {
     guard case .object(let object) = json else { throw expected("an object") }
     var members: [(name: String, member: RulesTestMember)] = []
@@ -82,7 +82,7 @@ struct RulesTestMember {
     return members
   }
 
-  /// The members of an object that can have only these.
+  /// Returns the members of an object; throws if it has a member that is not in `known`.
   func object(_ known: [String]) throws(Mistake) -> [String: RulesTestMember] {
     var members: [String: RulesTestMember] = [:]
     for (name, member) in try self.members() {
@@ -120,7 +120,7 @@ struct RulesTestMember {
     return flag
   }
 
-  /// One of a few words.
+  /// Reads a string that must be one of the type's raw values.
   func word<Word: RawRepresentable & CaseIterable>(
     _ type: Word.Type
   ) throws(Mistake) -> Word where Word.RawValue == String {
@@ -132,7 +132,7 @@ struct RulesTestMember {
     return word
   }
 
-  /// A whole number.
+  /// Reads an integer that is at least `least`.
   func count(from least: Int64) throws(Mistake) -> RuleValue {
     guard case .number(.integer(let count)) = json, count >= least else {
       throw mistake("must be a whole number from \(least) on")
@@ -147,7 +147,7 @@ struct RulesTestMember {
     return timestamp
   }
 
-  /// The path that a text of this member, or its name, spells.
+  /// Parses a path from the text or the name of this member.
   func path(_ text: String) throws(Mistake) -> ResourcePath {
     let path = ResourcePath(slashSeparated: text)
     for (place, id) in path.segments.enumerated() {
@@ -206,7 +206,7 @@ struct RulesTestMember {
     }
   }
 
-  /// The value that an object of one member stands for; this is the member.
+  /// Returns the value that an object with one `$` member stands for; `self` is that member.
   private func special(_ name: String) throws(Mistake) -> FirestoreValue {
     switch name {
     case "$timestamp": return .timestamp(try timestamp())

@@ -1,8 +1,8 @@
 import DocumentModel
 
-/// Cases of Cloud Storage's rules: objects in a bucket instead of documents.
+/// Cases for Cloud Storage rules, with objects in a bucket instead of documents.
 extension RulesTestReader {
-  /// The bucket of files that do not name theirs.
+  /// The bucket of files that do not name one.
   static let standardBucket = "rules-test.appspot.com"
 
   static let storageMembers = [
@@ -16,12 +16,12 @@ extension RulesTestReader {
     "timeCreated", "updated",
   ]
 
-  /// Members that Cloud Storage gives an object once it is stored, and an upload lacks.
+  /// The members that Cloud Storage sets when it stores an object, and that uploads lack.
   private static let storedMembers: Set<String> = [
     "etag", "generation", "metageneration", "timeCreated", "updated",
   ]
 
-  /// Objects by their names in the bucket; nil where null stands.
+  /// Reads objects by their names in the bucket; nil for JSON null.
   func objects(_ member: RulesTestMember) throws(Mistake) -> [String: MapValue?] {
     var objects: [String: MapValue?] = [:]
     for (name, member) in try member.members() {
@@ -71,7 +71,7 @@ extension RulesTestReader {
     return request
   }
 
-  /// The object that a request leaves; nil for one that leaves none.
+  /// Returns the object after the request; nil if there is none.
   private func after(
     _ method: AccessMethod,
     _ before: MapValue?,
@@ -105,7 +105,7 @@ extension RulesTestReader {
     }
   }
 
-  /// An object as rules see it; one that is being uploaded lacks what its storing gives it.
+  /// Returns an object as rules see it; an upload lacks the members that Cloud Storage sets.
   private func value(
     _ object: MapValue,
     _ path: String,
@@ -129,7 +129,7 @@ extension RulesTestReader {
   }
 }
 
-/// The objects of a file of cases.
+/// The bucket and the objects of a test file.
 struct RulesTestStore {
   var bucket = RulesTestReader.standardBucket
   var objects: [String: MapValue] = [:]

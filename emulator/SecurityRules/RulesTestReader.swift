@@ -1,13 +1,13 @@
 import DocumentModel
 import JSONText
 
-/// Reads a file of cases.
+/// The reader of test files.
 struct RulesTestReader {
   typealias Mistake = RulesTestFile.Mistake
 
-  /// The time of cases that do not say theirs.
+  /// The time of cases that do not set one.
   let time: Timestamp
-  /// Whose rules the cases are for.
+  /// The service whose rules the cases test.
   var service = Ruleset.Service.firestore
 
   func cases(_ json: [UInt8]) throws(Mistake) -> [RulesTestFile.Case] {
@@ -45,7 +45,7 @@ struct RulesTestReader {
     "after",
   ]
 
-  /// One case; a mistake in it tells its name.
+  /// Reads one case; a mistake in it contains the case's name.
   private func `case`(
     _ member: RulesTestMember,
     _ stored: [ResourcePath: MapValue],
@@ -99,7 +99,7 @@ struct RulesTestReader {
 
   // MARK: Documents
 
-  /// Documents by path; nil where null stands.
+  /// Reads documents by path; nil for JSON null.
   private func documents(
     _ member: RulesTestMember
   ) throws(Mistake) -> [ResourcePath: MapValue?] {
@@ -161,7 +161,7 @@ struct RulesTestReader {
     }
   }
 
-  /// As `set` with `merge` does it: maps are merged, anything else is replaced.
+  /// Merges fields as `set` with `merge` does: maps are merged, other values are replaced.
   static func merged(_ fields: MapValue, over stored: MapValue) -> MapValue {
     var result = stored
     for (key, value) in fields {
@@ -178,9 +178,11 @@ struct RulesTestReader {
     .known("databases"), .known(RulesTestFile.database.database), .known("documents"),
   ]
 
-  // MARK: Who asks
+  // MARK: Users
 
-  /// A user's token has what those of Firebase's own test library have.
+  /// Reads a user.
+  ///
+  /// The token has the default members that Firebase's own test library sets.
   private func auth(_ member: RulesTestMember) throws(Mistake) -> RuleValue {
     if member.isNull { return .null }
     let members = try member.object(["uid", "token"])
@@ -232,7 +234,7 @@ struct RulesTestReader {
       }
       let path = try field.fieldPath()
       let direction = try parts.dropFirst().first?.word(Direction.self) ?? .asc
-      // The order of the names is in no query's map.
+      // A query's map does not contain the order of the document names.
       if !path.isDocumentID { orders[path.description] = .string(direction.rawValue.uppercased()) }
     }
     return orders
@@ -240,7 +242,7 @@ struct RulesTestReader {
 
   private enum Direction: String, CaseIterable { case asc, desc }
 
-  /// Alternatives of a filter, as Firestore bounds them.
+  /// The maximum number of alternatives of a filter, as in Firestore.
   private static let alternativesMax = 30
 
   private func constraints(_ member: RulesTestMember) throws(Mistake) -> [QueryConstraints] {
@@ -257,7 +259,7 @@ struct RulesTestReader {
     return alternatives.map { QueryConstraints($0) }
   }
 
-  /// The operators of filters as clients write them.
+  /// The operators of filters, in the spelling of the clients.
   private enum Operator: String, CaseIterable {
     case equal = "=="
     case notEqual = "!="
@@ -271,7 +273,7 @@ struct RulesTestReader {
     case containsAny = "array-contains-any"
   }
 
-  /// One filter: of its alternatives, one predicate each.
+  /// Returns the predicates of one filter, one for each of its alternatives.
   private func predicates(
     _ filter: RulesTestMember
   ) throws(Mistake) -> [QueryConstraints.Predicate] {

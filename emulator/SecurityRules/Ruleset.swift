@@ -1,20 +1,20 @@
-/// A rules file that was read and checked, for one service.
+/// A parsed and checked rules file, for one service.
 package final class Ruleset: Sendable {
-  /// The product whose data the rules guard.
+  /// The product whose data the rules protect.
   package enum Service: String, Sendable {
     case firestore = "cloud.firestore"
     case storage = "firebase.storage"
   }
 
-  /// Why a file is not taken; at least one issue is an error.
+  /// The issues for which a file is rejected; at least one of them is an error.
   package struct Rejection: Error {
     package var issues: [RulesIssue]
   }
 
-  /// The largest file, in bytes of UTF-8.
+  /// The maximum size of a file, in bytes of UTF-8.
   package static let bytesMax = 256 << 10
 
-  /// What the compiler warns of.
+  /// The warnings of the compiler.
   package let issues: [RulesIssue]
   let source: SourceText
   let version: Int
@@ -23,7 +23,7 @@ package final class Ruleset: Sendable {
   let service: Service
   let patterns = PatternCache()
 
-  /// The file's name, and its text.
+  /// The name and the text of the file.
   package var file: (name: String, content: String) {
     (
       source.name,
@@ -31,7 +31,7 @@ package final class Ruleset: Sendable {
     )
   }
 
-  /// Reads a file and checks it; throws all that is wrong with it.
+  /// Parses and checks a file; throws all of its issues if one is an error.
   package init(
     name: String,
     content: String,
@@ -70,7 +70,7 @@ package final class Ruleset: Sendable {
     let matches = services.first.map { compiler.compile(file, $0) } ?? []
     var found = compiler.issues.sorted { $0.range.offset < $1.range.offset }
     if services.isEmpty {
-      // As in production, nobody may do anything then.
+      // As in production, no access is allowed without rules for the service.
       found.append(
         RulesIssue(
           severity: .warning,

@@ -8,13 +8,15 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// A client's request to keep a task: `{"task": {…}, "responseView": …}`.
+/// A client's request to create a task: `{"task": {…}, "responseView": …}`.
 struct CreateTaskRequest {
   var task: NewTask
-  /// Whether the reply shows the body again.
+  /// Indicates whether the response includes the body of the task.
   var showsBody: Bool
 
-  /// Reads and checks a request; `name` is the full name of the queue it is sent to.
+  /// Reads and validates a request.
+  ///
+  /// `name` is the full name of the queue that receives the request.
   init(
     _ json: TaskJSON,
     name queueName: String,
@@ -26,7 +28,7 @@ struct CreateTaskRequest {
     guard var fields = try request.object("task") else {
       throw .invalidArgument("The request has no task; send {\"task\": {\"httpRequest\": …}}.")
     }
-    // The path names the parent; clients that repeat it in the body mean the same.
+    // The path names the parent. Clients that repeat it in the body mean the same queue.
     request.ignore("parent")
     try request.finish()
 
@@ -38,7 +40,7 @@ struct CreateTaskRequest {
         "task.httpRequest is missing; tasks for App Engine and pull queues are not run here."
       )
     }
-    // Only the service sets these; a client that copies a task may send them.
+    // Only the service sets these fields, but a client that copies a task may send them.
     fields.ignore(
       "createTime",
       "dispatchCount",
@@ -64,19 +66,21 @@ struct CreateTaskRequest {
         "task.httpRequest has a body, and httpMethod \(method); only POST, PUT and PATCH have one."
       )
     }
-    // Nothing on this machine asks a task for a token.
+    // No server on this machine checks a task's token.
     http.ignore("oidcToken", "oauthToken")
     try http.finish()
   }
 
-  /// The names of Cloud Tasks' `HttpMethod` and `Task.View`, in the order of their numbers.
+  /// The names of Cloud Tasks' `HttpMethod` and `Task.View`, in the order of their enum numbers.
   private static let methods = [
     "HTTP_METHOD_UNSPECIFIED", "POST", "GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS",
   ]
   private static let methodsWithBody = ["POST", "PUT", "PATCH"]
   private static let views = ["VIEW_UNSPECIFIED", "BASIC", "FULL"]
 
-  /// `BASIC` leaves bodies out, `FULL` shows them; by name or, from a query, by number.
+  /// Reads a view by name or, from a query, by number.
+  ///
+  /// `BASIC` omits the bodies of tasks, and `FULL` includes them.
   static func showsBody(_ view: String?) throws(StatusError) -> Bool {
     let number = view.flatMap { Int($0) }
     switch number.flatMap({ views.indices.contains($0) ? views[$0] : nil }) ?? view {
@@ -161,7 +165,7 @@ struct CreateTaskRequest {
     return Array(body)
   }
 
-  /// The sender's fields without those that Cloud Tasks sets itself or passes over.
+  /// Returns the sender's headers without those that Cloud Tasks sets itself or ignores.
   private static func headers(_ sent: [String: String]) throws(StatusError) -> [String: String] {
     var bytes = 0
     var headers: [String: String] = [:]
@@ -197,7 +201,7 @@ struct CreateTaskRequest {
     "x-cloudtasks-", "x-google-", "x-appengine-", "x-hearth-", "x-cloudscheduler",
   ]
 
-  // The limits of Cloud Tasks itself.
+  // The limits of Cloud Tasks.
   private static let aheadMax: Int64 = 30 * 86_400 * 1_000_000
   private static let bodyBytesMax = 1 << 20
   private static let headerBytesMax = 80 << 10

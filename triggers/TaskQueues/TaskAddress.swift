@@ -1,29 +1,30 @@
 import OutboundHTTP
 import RuntimeSupport
 
-/// The place that a task's `httpRequest.url` names.
+/// The destination that a task's `httpRequest.url` names.
 ///
-/// Functions are known by their addresses in production (`LOCATION-PROJECT.cloudfunctions.net/NAME`,
-/// `NAME-….run.app`) and by the suite's own. Besides them a task reaches only this machine.
+/// A function is recognized by its production addresses
+/// (`LOCATION-PROJECT.cloudfunctions.net/NAME`, `NAME-….run.app`) and by its address in the suite.
+/// Apart from functions, a task can reach only servers on this machine.
 struct TaskAddress {
-  /// A task's queue, as far as addresses need it.
+  /// The properties of a task's queue that address parsing needs.
   struct Queue {
     var project: String
     var location: String
     var id: String
-    /// The suite's address of the queue's function.
+    /// The URL of the queue's function in the suite.
     var functionURL: String
-    /// Whether tasks may go to other servers of this machine.
+    /// True if tasks may be sent to other servers on this machine.
     var reachesLoopback: Bool
   }
 
-  /// Where the task goes; nil for the function of its queue.
+  /// The destination of the task; nil for the function of its queue.
   let target: TaskTarget?
 
-  /// Reads and checks an address; `method` is that of the task's request.
+  /// Reads and validates an address; `method` is the HTTP method of the task's request.
   ///
-  /// Throws `INVALID_ARGUMENT` for an address that no task reaches from here, and for a method that
-  /// the queue's own function does not take.
+  /// Throws `INVALID_ARGUMENT` for an address that tasks cannot reach from here, and for any method
+  /// but POST to the queue's own function.
   init(_ url: String?, method: String, of queue: Queue) throws(StatusError) {
     let place = try url.flatMap { $0.isEmpty ? nil : $0 }
       .map { url throws(StatusError) in try Self.place(url, queue) }
@@ -76,7 +77,7 @@ struct TaskAddress {
     return .url(parts.text)
   }
 
-  /// The function of `/NAME/…`.
+  /// Returns the function that a path of the form `/NAME/…` names.
   private static func function(_ path: Substring) -> TaskTarget.Place {
     let rest = path.dropFirst()
     let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
@@ -87,22 +88,25 @@ struct TaskAddress {
     )
   }
 
-  /// What Cloud Run calls a function, which has no capitals there.
+  /// Returns the Cloud Run service name of a function.
+  ///
+  /// Service names have no capital letters and no underscores.
   private static func serviceName(_ function: String) -> String {
     function.lowercased().replacing("_", with: "-")
   }
 }
 
-/// An `http` or `https` address whose host can mean only one thing.
+/// An unambiguous `http` or `https` address.
 ///
-/// Whatever two readers could understand differently is no such address: users, escapes and zones in
-/// hosts, backslashes, ports out of range. What is sent is put together from what was read.
+/// Parsing fails for anything that two parsers could read differently: user info, escapes and zones
+/// in hosts, backslashes and ports out of range. The address that is sent is rebuilt from the
+/// parsed parts.
 private struct URLParts {
   var scheme: String
-  /// Lower-case letters, digits, hyphens and dots, or `[::1]`.
+  /// Lowercase letters, digits, hyphens and dots, or `[::1]`.
   var host: String
   var port: UInt16?
-  /// The path with the query, never empty, without a fragment.
+  /// The path with its query and without a fragment; never empty.
   var path: String
 
   init?(_ text: String) {

@@ -1,7 +1,7 @@
 import JSONText
 import RuntimeSupport
 
-/// A JSON value of a request or a reply.
+/// A JSON value in a request or a response.
 enum TaskJSON: Sendable, Hashable {
   case null
   case boolean(Bool)
@@ -10,7 +10,7 @@ enum TaskJSON: Sendable, Hashable {
   case array([TaskJSON])
   case object([String: TaskJSON])
 
-  /// The text, with the keys of objects in order.
+  /// The serialized value, with object keys sorted.
   var text: String {
     switch self {
     case .null: return "null"
@@ -46,12 +46,12 @@ extension TaskJSON: Decodable {
   }
 }
 
-/// The members of a request's object, read by name; a member that nobody reads is an error.
+/// A reader of a request's object that rejects members that were not read.
 ///
-/// Names may be written as protobuf's JSON does (`scheduleTime`) or as its definitions do
-/// (`schedule_time`); production takes both.
+/// Names may be written as in protobuf's JSON (`scheduleTime`) or as in its definitions
+/// (`schedule_time`). Production accepts both.
 struct TaskFields {
-  /// The object's path in the request, for messages; empty at the top level.
+  /// The object's path in the request, used in error messages; empty at the top level.
   private let path: String
   private var members: [String: TaskJSON] = [:]
   private var unread: [String: String] = [:]
@@ -75,7 +75,7 @@ struct TaskFields {
     return text
   }
 
-  /// An enum's value, given by name or by its number in `names`, as ProtoJSON allows.
+  /// Reads an enum value, given by name or by its index in `names`, as ProtoJSON allows.
   mutating func enumeration(_ name: String, _ names: [String]) throws(StatusError) -> String? {
     guard case .number(let number)? = members[name] else { return try string(name) }
     _ = take(name)
@@ -105,12 +105,12 @@ struct TaskFields {
     return strings
   }
 
-  /// Reads and drops members that change nothing here.
+  /// Marks members that have no effect here as read.
   mutating func ignore(_ names: String...) {
     for name in names { _ = take(name) }
   }
 
-  /// Throws when a member was not read, as production does for an unknown member.
+  /// Throws if a member was not read, as production does for an unknown member.
   func finish() throws(StatusError) {
     guard let name = unread.values.min() else { return }
     throw .invalidArgument(

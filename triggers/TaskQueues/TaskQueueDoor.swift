@@ -12,7 +12,7 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// Cloud Tasks' REST API, as `firebase-admin` and Google's clients speak it.
+/// The REST API of Cloud Tasks, as `firebase-admin` and Google's clients use it.
 ///
 /// Any credentials are accepted. Errors have Google's JSON form.
 package struct TaskQueueDoor: Sendable {
@@ -24,10 +24,11 @@ package struct TaskQueueDoor: Sendable {
   private let logger: Logger
   private let loggedProjects = OnceEach()
 
-  /// A door to the queues of a project.
+  /// Creates an endpoint for the queues of a project.
   ///
-  /// `functionURL` gives the suite's address of a function. With `reachesLoopback` tasks may name
-  /// other servers of this machine, which nobody else should reach through this door.
+  /// `functionURL` returns the suite's URL of a function. If `reachesLoopback` is true, tasks may
+  /// be sent to other servers on this machine. Pass false if other machines can reach this
+  /// endpoint, so that it does not expose those servers.
   package init(
     project: String,
     backend: any TaskQueueBackend,
@@ -44,7 +45,7 @@ package struct TaskQueueDoor: Sendable {
     self.logger = logger
   }
 
-  /// Answers one request.
+  /// Returns the response to a request.
   package func respond(to request: Request) async -> Response {
     do {
       let json =
@@ -75,7 +76,7 @@ package struct TaskQueueDoor: Sendable {
       )
     }
     let scope = Scope(route: route)
-    // The connection leaves out the body of an answer to HEAD.
+    // The connection omits the body of a response to HEAD.
     let method = request.method == .head ? .get : request.method
     switch (method, route.queue, route.tasks, route.verb) {
     case (.get, nil, nil, nil): return try await listQueues(scope)
@@ -122,7 +123,9 @@ package struct TaskQueueDoor: Sendable {
 
   // MARK: - Queues
 
-  /// The queue that a request names; throws a 404 that lists the existing queues.
+  /// Returns the queue that a request names.
+  ///
+  /// Throws `NOT_FOUND` with a list of the existing queues if there is no such queue.
   private func queue(_ id: String, _ scope: Scope) async throws -> TaskQueue {
     let queues = try await backend.queues()
     if let queue = queues.first(where: { $0.id == id }) {
@@ -142,7 +145,9 @@ package struct TaskQueueDoor: Sendable {
     )
   }
 
-  /// The queue that a request wants to create, which exists once its function is deployed.
+  /// Returns the queue that a request asks to create.
+  ///
+  /// A queue exists once its function is deployed. Throws `FAILED_PRECONDITION` if it is not.
   private func declared(_ id: String, _ scope: Scope) async throws -> TaskQueue {
     do {
       return try await queue(id, scope)
@@ -154,7 +159,7 @@ package struct TaskQueueDoor: Sendable {
     }
   }
 
-  /// The id in the body of Google's `CreateQueue`.
+  /// Reads the queue's id from the body of Google's `CreateQueue`.
   private func newQueue(_ request: Request) async throws -> String {
     var fields = try TaskFields(try await json(request), at: "")
     let name = try fields.string("name") ?? ""
@@ -223,7 +228,7 @@ package struct TaskQueueDoor: Sendable {
     }
     let shown = show(task, queue, scope, showsBody: wanted.showsBody)
     guard scope.isEmulatorForm, case .object(var members) = shown else { return shown }
-    // Firebase's emulator adds this member, with a slash before the name; clients rely on both.
+    // Firebase's emulator adds this member, with a slash before the name. Clients rely on both.
     var nested = members
     nested["name"] = .string("/\(name)/tasks/\(task.id)")
     members["task"] = .object(nested)
@@ -300,7 +305,9 @@ package struct TaskQueueDoor: Sendable {
     }
   }
 
-  /// What a request's path says of its place: the location and the path's form.
+  /// The properties of a request's path that its response needs.
+  ///
+  /// These are the project, the location and the path's form.
   private struct Scope {
     var project: String
     var location: String
@@ -317,11 +324,11 @@ package struct TaskQueueDoor: Sendable {
     }
   }
 
-  /// The largest page that Cloud Tasks gives.
+  /// The largest page that Cloud Tasks returns.
   private static let pageMax = 1000
-  /// A body of a megabyte in base64, and room for the rest.
+  /// Large enough for a task body of one megabyte in base64 and the other fields.
   private static let requestBytesMax = 2 << 20
-  /// How many names an error lists.
+  /// The maximum number of queue names in an error message.
   private static let namesMax = 20
 }
 
@@ -332,7 +339,7 @@ private struct TaskRoute {
   var queue: String?
   var tasks: Tasks?
   var verb: String?
-  /// Whether the path lacks the leading `/v2/`, as on Firebase's emulator.
+  /// True if the path has no leading `/v2/`, as on Firebase's emulator.
   var isEmulatorForm: Bool
 
   enum Tasks {
@@ -366,6 +373,6 @@ private struct TaskRoute {
 }
 
 extension Request {
-  /// How much of a task the client wants to see.
+  /// The name or number of the view, which selects how much of a task the response contains.
   fileprivate var view: String? { query["responseView"] }
 }

@@ -8,9 +8,9 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// How Cloud Tasks shows tasks and queues.
+/// The JSON encoding of tasks and queues as resources of Cloud Tasks.
 enum TaskResource {
-  /// The resource `Task`; the body is shown on request only.
+  /// Returns the `Task` resource; it includes the body only if `showsBody` is true.
   static func json(
     _ task: QueuedTask,
     name: String,
@@ -37,7 +37,9 @@ enum TaskResource {
     return .object(members)
   }
 
-  /// One attempt; the first one shows only its dispatch time, as in production.
+  /// Encodes one attempt.
+  ///
+  /// The first attempt of a task contains only its dispatch time, as in production.
   private static func json(_ attempt: QueuedTask.Attempt, isFull: Bool) -> TaskJSON {
     var members: [String: TaskJSON] = [:]
     if let time = attempt.dispatchTime { members["dispatchTime"] = .string("\(time)") }
@@ -53,7 +55,9 @@ enum TaskResource {
     return .object(members)
   }
 
-  /// The resource `Queue`; what a function does not declare has the default for functions.
+  /// Returns the `Queue` resource.
+  ///
+  /// Settings that a function does not declare have the defaults for functions.
   static func json(_ queue: TaskQueue, name: String) -> TaskJSON {
     let rates = queue.rateLimits
     let retry = queue.retryConfig

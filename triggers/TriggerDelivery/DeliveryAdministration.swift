@@ -3,7 +3,7 @@ import EventLog
 import RuntimeSupport
 import StorageEngine
 
-/// What people ask about deliveries and do to them.
+/// The operations by which developers inspect and change deliveries.
 package final class DeliveryAdministration: Sendable {
   private let store: DeliveryStore
   private let writer: DeliveryWriter
@@ -31,12 +31,12 @@ package final class DeliveryAdministration: Sendable {
     self.now = now
   }
 
-  // MARK: - Looking
+  // MARK: - Inspecting
 
-  /// Lists the newest deliveries first; nil stands for any state or function.
+  /// Lists deliveries, newest first; nil stands for any state or function.
   ///
-  /// Looks through a bounded number of deliveries, so that some that fit may be missing when a
-  /// filter leaves nearly all out.
+  /// The search covers a bounded number of deliveries. Matching deliveries may be missing if a
+  /// filter excludes nearly all of them.
   package func list(
     state: Delivery.State? = nil,
     isRunning: Bool? = nil,
@@ -60,22 +60,24 @@ package final class DeliveryAdministration: Sendable {
     ) { isRunning == nil || !running.contains($0.id) }
   }
 
-  /// One delivery; throws `NOT_FOUND` when there is none of this id.
+  /// Returns one delivery; throws `NOT_FOUND` if there is none with this id.
   package func show(_ id: DeliveryID) async throws -> Delivery {
     guard let delivery = try await store.delivery(id) else { throw Self.unknown(id) }
     return delivery
   }
 
-  /// The deliveries that led to this one, nearest first, as far as they are kept; at most `limit`.
+  /// Returns the stored deliveries that led to a delivery, nearest first; at most `limit`.
   package func causes(of delivery: Delivery, limit: Int = 100) async throws -> [Delivery] {
     guard let cause = delivery.cause else { return [] }
     return try await store.chain(from: cause, limit: limit)
   }
 
-  /// How the deliveries of each function stand, by its name.
+  /// The state of each function's deliveries, by the function's name.
   package var figures: [String: DeliveryFigures] { dispatcher.figures }
 
-  /// Why deliveries wait; those that run or have settled are left out.
+  /// Returns the reasons why deliveries wait.
+  ///
+  /// Deliveries that run or have settled are left out.
   package func waitReasons(of deliveries: [Delivery]) async throws -> [DeliveryID: WaitReason] {
     let pending = deliveries.filter { $0.state == .pending }
     guard !pending.isEmpty else { return [:] }
@@ -100,39 +102,43 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  /// Whether the delivery runs at this moment.
+  /// Indicates whether a delivery runs at this moment.
   package func isRunning(_ id: DeliveryID) -> Bool {
     dispatcher.read { $0.phase(id) == .running }
   }
 
-  /// How many deliveries are pending, tasks included.
+  /// The number of pending deliveries, including tasks.
   package var pendingCount: Int { dispatcher.read { $0.pendingCount } }
 
-  /// The last record of the event log.
+  /// Returns the sequence of the last record in the event log.
   func lastEvent() async throws -> UInt64 {
     try await store.storage.read { try CommitLog.lastSequence(in: $0) }
   }
 
-  /// Returns when every event up to a sequence has become deliveries; without one, every event.
+  /// Waits until every event up to a sequence has become deliveries.
+  ///
+  /// Without a sequence it waits for all events recorded so far.
   func waitForExpansion(through sequence: UInt64? = nil) async throws {
     let last = if let sequence { sequence } else { try await lastEvent() }
     try await dispatcher.waitUntil { expander.expandedThrough >= last }
   }
 
-  // MARK: - Again
+  // MARK: - Renewing
 
-  /// Makes a failed or dead delivery pending again, with its attempts counted anew.
+  /// Makes a failed or dead delivery pending again and resets its attempts.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery in another state, or whose event is kept no
-  /// longer.
+  /// Throws `FAILED_PRECONDITION` if the delivery has another state, the current deployment lacks
+  /// its function, or its event is no longer stored. For a task it is also thrown if a later task
+  /// has its name.
   package func retry(_ id: DeliveryID) async throws -> Delivery {
     try await renew(id, checking: Self.checkIsFailed)
   }
 
-  /// Makes failed and dead deliveries pending again, as `retry` does, and returns how many.
+  /// Makes failed and dead deliveries pending again, as `retry` does, and returns their number.
   ///
-  /// Leaves out those that `retry` refuses. Many are renewed in one batch; events of their
-  /// functions are read in between. What was renewed before an error stays renewed.
+  /// Deliveries that `retry` refuses are left out. Deliveries are renewed in batches, and the
+  /// function's other deliveries are loaded between two batches. Deliveries renewed before an error
+  /// stay renewed.
   package func retryAll(_ ids: [DeliveryID]) async throws -> Int {
     var count = 0
     for (function, ids) in Dictionary(grouping: ids, by: \.function) {
@@ -159,10 +165,11 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  /// Makes any settled delivery pending again, with its attempts counted anew.
+  /// Makes any settled delivery pending again and resets its attempts.
   ///
-  /// This is what happens when the word of a delivery's end is lost. Throws `FAILED_PRECONDITION`
-  /// for a pending delivery, or one whose event is kept no longer.
+  /// The effect is the same as if the outcome of the delivery had been lost. Throws
+  /// `FAILED_PRECONDITION` if the delivery is pending, the current deployment lacks its function,
+  /// or its event is no longer stored. For a task it is also thrown if a later task has its name.
   package func redeliver(_ id: DeliveryID) async throws -> Delivery {
     try await renew(id) { old in
       guard old.state.isSettled else {
@@ -208,7 +215,7 @@ package final class DeliveryAdministration: Sendable {
         } catch let error as StatusError
           where leavingOutUnfit && [.notFound, .failedPrecondition].contains(error.statusCode)
         {
-          // Another request was faster, or the event is kept no longer.
+          // Another request was faster, or the event is no longer stored.
         }
       }
       return try await renew(old, of: function)
@@ -217,7 +224,7 @@ package final class DeliveryAdministration: Sendable {
 
   private func renew(_ old: [Delivery], of function: String) async throws -> [Delivery] {
     guard !old.isEmpty else { return [] }
-    // The ends are stored, but the window may not know of them yet.
+    // The outcomes are stored, but the window may not have removed the deliveries yet.
     try await dispatcher.waitUntil {
       dispatcher.read { dispatch in old.allSatisfy { dispatch.phase($0.id) == nil } }
     }
@@ -259,7 +266,7 @@ package final class DeliveryAdministration: Sendable {
     StatusError(.notFound, "No event \(id) is known; `hearth events list` shows those that are.")
   }
 
-  /// Throws `FAILED_PRECONDITION` when a task's name is another task's by now.
+  /// Throws `FAILED_PRECONDITION` if another task now has the task's name.
   private func checkName(of task: Delivery) async throws {
     let names = TaskStore(storage: store.storage)
     let queue = task.id.function
@@ -272,7 +279,9 @@ package final class DeliveryAdministration: Sendable {
     )
   }
 
-  /// Makes a pending delivery start now, whatever holds it up; nothing if it runs already.
+  /// Starts a pending delivery now, despite its due time and a paused queue.
+  ///
+  /// Does nothing if the delivery already runs.
   func hasten(_ id: DeliveryID) async throws {
     try await reserving(id.function) {
       guard ![.running, .saving].contains(dispatcher.read { $0.phase(id) }) else { return }
@@ -285,16 +294,17 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  // MARK: - Never again
+  // MARK: - Discarding
 
-  /// Gives a delivery up.
+  /// Gives up a delivery.
   ///
-  /// A pending delivery becomes dead, a running one is not tried again, and a failed or dead one is
-  /// forgotten. Throws `NOT_FOUND`, and `FAILED_PRECONDITION` for a delivery that has succeeded or
-  /// that another dispatcher has.
+  /// A pending delivery becomes dead, a running one is not retried, and a failed or dead one is
+  /// deleted. Throws `NOT_FOUND` for an unknown delivery. Throws `FAILED_PRECONDITION` for a
+  /// delivery that has succeeded or that another dispatcher has claimed.
   package func discard(_ id: DeliveryID) async throws {
     try await reserving(id.function) {
-      // It may begin or end at any moment; once it has left the window, its row tells.
+      // The delivery may start or end at any moment. Once it has left the window, its row has its
+      // state.
       while dispatcher.read({ $0.phase(id) }) != nil {
         if dispatcher.discardRunning(id) { return }
         if try await discardInWindow([id], Dispatcher.discardedText) > 0 { return }
@@ -311,7 +321,9 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  /// Gives deliveries up, as `discard` does, and returns how many; leaves out those it refuses.
+  /// Gives up deliveries, as `discard` does, and returns their number.
+  ///
+  /// Deliveries that `discard` refuses are left out.
   package func discardAll(_ ids: [DeliveryID]) async throws -> Int {
     var count = 0
     for (function, ids) in Dictionary(grouping: ids, by: \.function) {
@@ -333,7 +345,7 @@ package final class DeliveryAdministration: Sendable {
           } catch let error as StatusError
             where [.notFound, .failedPrecondition].contains(error.statusCode)
           {
-            // Another request was faster, or the delivery ended by itself.
+            // Another request was faster, or the delivery ended on its own.
           }
         }
       }
@@ -341,7 +353,7 @@ package final class DeliveryAdministration: Sendable {
     return count
   }
 
-  /// Forgets failed and dead deliveries, with the events that only they needed.
+  /// Deletes failed and dead deliveries, and the stored events that only they needed.
   private func drop(_ failed: [Delivery]) async throws {
     let batch = try await store.dropping(failed.map(\.id))
     try await writer.write(batch, shards: [])
@@ -353,9 +365,9 @@ package final class DeliveryAdministration: Sendable {
     _ = try await endAll(of: function, Dispatcher.discardedText) { _ in true }
   }
 
-  /// Makes the pending deliveries of a function dead that is not deployed; returns how many.
+  /// Makes the pending deliveries of an undeployed function dead and returns their number.
   ///
-  /// Those of other dispatchers are left to these.
+  /// Deliveries claimed by other dispatchers stay with their dispatcher.
   func giveUp(_ function: String, because error: String) async throws -> Int {
     let shards = dispatcher.read { $0.shards }
     return try await endAll(of: function, error) { shards.contains(Shard(of: $0)) }
@@ -386,7 +398,9 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  /// Gives up deliveries of the window, and waits for those being stored; returns how many.
+  /// Gives up deliveries in the window and waits until their outcomes are stored.
+  ///
+  /// Returns the number of deliveries given up.
   private func discardInWindow(_ ids: [DeliveryID], _ error: String) async throws -> Int {
     let time = now()
     let ends = dispatcher.change { dispatch in
@@ -430,7 +444,7 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
-  /// Changes a function's rows while nothing is read from them into its window.
+  /// Runs a change to a function's rows while none of them is loaded into its window.
   private func reserving<Result>(
     _ function: String,
     _ body: () async throws -> Result
@@ -451,9 +465,9 @@ package final class DeliveryAdministration: Sendable {
     return try await body()
   }
 
-  /// The most rows of each kind that a list looks at.
+  /// The maximum number of rows of each kind that a list examines.
   private static let listScanMax = 100_000
   private static let discardPageMax = 1000
-  /// Deliveries renewed or dropped in one batch, for which the function's others wait.
+  /// The number of deliveries renewed or deleted in one batch, while the function's others wait.
   private static let batchMax = 500
 }

@@ -1,42 +1,45 @@
 extension DeliveryService {
-  /// Bounds and names of the service.
+  /// The limits and names of the service.
   package struct Configuration: Sendable {
     package var project: String
     /// The region that events name as their location.
     package var location: String
     package var policy: DeliveryPolicy
     package var loopCheck: LoopCheck
-    /// Pending deliveries of one function; further events are dead for it at once.
+    /// The maximum number of pending deliveries of one function; further events are dead at once.
     package var pendingMax: Int
-    /// Waiting tasks of one queue; further ones are refused.
+    /// The maximum number of waiting tasks in one queue; further tasks are refused.
     package var tasksMax: Int
-    /// The memory that the events of all functions' windows should take; each may have two
-    /// megabytes.
+    /// The target memory size of the events in all functions' windows, in bytes.
+    ///
+    /// It may be exceeded, because a single event may have two megabytes.
     package var heldBytesMax: Int
-    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones of each
-    /// function.
+    /// The number of succeeded deliveries that are kept for `events list`.
+    ///
+    /// It is also the number of failed and dead deliveries kept for each function.
     package var settledKept: Int
-    /// Bytes of events kept for the failed and dead deliveries of one function, which people retry.
+    /// The maximum size of the events kept for one function's failed and dead deliveries, in bytes.
     ///
-    /// All functions together have eight times as much, and the same of their number; the default
-    /// is some thirty of the largest events, or thousands of usual ones.
+    /// They are kept for retries. All functions together have eight times this size, and eight
+    /// times the number in `settledKept`. The default holds about thirty of the largest events, or
+    /// thousands of typical events.
     package var failedBytesMax: Int
-    /// How long running handlers may go on when the server stops.
+    /// The time that running handlers have to finish when the server stops.
     package var stopGrace: Duration
-    /// Whether due deliveries start by themselves; otherwise each waits for `deliver(_:)`.
+    /// True if due deliveries start automatically; otherwise each waits for `deliver(_:)`.
     package var startsByItself: Bool
-    /// Whether a function gets the events of one document one after the other.
+    /// True if a function receives the events of one document one after the other.
     ///
-    /// Production does not promise this order.
+    /// Production does not guarantee this order.
     package var isOrdered: Bool
-    /// How long the name of an ended task stays taken.
+    /// The time for which the name of an ended task stays reserved.
     package var taskNameKept: Duration
-    /// The time between two signs of life, for several services that share one store.
+    /// The time between two heartbeats, for several services that share one store.
     ///
-    /// Nil for a service whose store nobody else can have; it then takes all deliveries at once.
+    /// Nil if no other service can open the store. The service then claims all deliveries at once.
     package var sharingBeat: Duration?
 
-    /// The defaults of the suite.
+    /// Creates a configuration with the suite's defaults.
     package init(
       project: String = "demo-project",
       location: String = "us-central1",

@@ -9,18 +9,18 @@ import ServiceLifecycle
 package import StorageEngine
 import Synchronization
 
-/// Gets every event, scheduled run and task to its functions, at least once.
+/// The delivery of every event, scheduled run and task to its functions, at least once.
 ///
-/// It is made of parts over one store of deliveries: `EventExpander` turns events into deliveries,
-/// `Dispatcher` starts them function by function, `DeliveryWriter` stores what becomes of them,
-/// `ScheduleRunner` and `TaskDispatch` add what no document causes, `DeliveryAdministration` is for
-/// people, and `ClaimKeeper` lets several such services share one store. A delivery that was running
-/// when the server died or stopped is still pending in storage and runs again.
+/// Several parts share one store of deliveries. `EventExpander` turns events into deliveries,
+/// `Dispatcher` starts them function by function, and `DeliveryWriter` stores their outcomes.
+/// `ScheduleRunner` and `TaskDispatch` add scheduled runs and tasks. `DeliveryAdministration`
+/// serves developers' requests, and `ClaimKeeper` lets several services share one store. A delivery
+/// that was running when the server crashed or stopped is still pending in storage and runs again.
 package final class DeliveryService: Service {
   /// The name of the cursor in the event log.
   package static let cursorName = "deliveries"
 
-  /// What people ask about deliveries and do to them.
+  /// The operations that inspect and change deliveries.
   package let administration: DeliveryAdministration
   /// The queues of tasks.
   package let tasks: TaskDispatch
@@ -43,15 +43,15 @@ package final class DeliveryService: Service {
   private let deployed: AsyncStream<Void>
   private let deployment: AsyncStream<Void>.Continuation
 
-  /// A service that does nothing until it runs and knows the deployed functions.
+  /// Creates a service that does nothing until it runs and has received the deployed functions.
   ///
-  /// `transport` brings tasks to servers that are no functions.
+  /// `transport` sends tasks to servers that are not functions.
   package init(
     storage: any OrderedStorage,
     tailer: EventTailer,
     invoker: any FunctionInvoker,
     transport: any HTTPTransport = OutboundClient(
-      // What is sent at a time is bounded by queue.
+      // Each queue limits its own concurrent requests.
       configuration: .init(connectionsMax: 1024)
     ),
     configuration: Configuration = Configuration(),
@@ -143,13 +143,13 @@ package final class DeliveryService: Service {
 
   // MARK: - Deployments
 
-  /// Makes these the deployed functions, for events expanded from now on.
+  /// Sets the deployed functions for events that are expanded from now on.
   ///
-  /// Nothing is expanded until the first call: earlier events wait in the event log. What waits for
-  /// a function that is missing now is kept for `DeliveryPolicy.undeployedWindow` and runs if the
-  /// function is deployed again until then. Returns which functions with waiting deliveries this
-  /// concerns. Throws a `StatusConvertible` that names the function whose trigger makes no sense,
-  /// and then changes nothing.
+  /// No event is expanded until the first call; earlier events wait in the event log. Deliveries of
+  /// a function that is now missing are kept for `DeliveryPolicy.undeployedWindow`. They run if the
+  /// function is deployed again within that time. Returns the affected functions that have waiting
+  /// deliveries. Throws a `StatusConvertible` that names a function with an invalid trigger or
+  /// schedule, and then changes nothing.
   @discardableResult
   package func updateFunctions(
     _ functions: [String: FunctionEndpoint]
@@ -164,60 +164,61 @@ package final class DeliveryService: Service {
     return effects
   }
 
-  /// Whether functions were ever deployed since the start.
+  /// True if functions have been deployed since the start.
   package var isDeployed: Bool { registry.current != nil }
 
-  /// The events that wait for the first deployment since the start.
+  /// The number of events that wait for the first deployment since the start.
   package var eventsBeforeDeployment: Int { beforeDeployment.count }
 
   /// Sets whether later events reach functions; tasks and schedules always do.
   ///
-  /// Events that happen while it is off are passed over for good, as by Firebase's emulators.
-  /// `eventsPassedOver` counts them. Returns when all earlier events have been seen.
+  /// Events that happen while delivery is disabled are skipped permanently, as in Firebase's
+  /// emulators. `eventsPassedOver` counts them. Returns once all earlier events have been expanded.
   package func setEnabled(_ isEnabled: Bool) async throws {
     if registry.current != nil { try await administration.waitForExpansion() }
     expander.isEnabled = isEnabled
   }
 
-  /// The events since the start that functions wanted and that were passed over.
+  /// The number of events since the start that functions wanted but that were skipped.
   package var eventsPassedOver: Int { expander.passedOver }
 
-  /// Counts an event that another service has passed over while events do not reach functions.
+  /// Counts an event that another service has skipped while event delivery is disabled.
   package func notePassedOver() { expander.notePassedOver() }
 
-  /// The faults that are applied to deliveries; nil applies none.
+  /// The faults that are injected into deliveries; nil for none.
   package var faults: FaultPlan? {
     get { dispatcher.faults }
     set { dispatcher.faults = newValue }
   }
 
-  /// Hands an event of another service to the functions that want it; it is durable on return.
+  /// Publishes events of another service to the functions that want them; durable on return.
   ///
-  /// This is where services with events other than documents' plug in. A service that has a commit
-  /// of its own appends to the `CommitLog` in that commit instead and wakes the tailer.
+  /// Services whose events are not document events publish them here. A service that makes its own
+  /// commit appends to the `CommitLog` in that commit instead, and then wakes the tailer.
   package func publish(_ events: [CloudEvent]) async throws {
     try await schedules.record(events.map { .event($0) })
   }
 
   // MARK: - Waiting
 
-  /// When the next waiting delivery is due, which may be past; nil when none waits.
+  /// The earliest due time of a waiting delivery, which may be past; nil if none waits.
   package var nextDue: Timestamp? { dispatcher.read { $0.nextDue } }
 
-  /// When the next scheduled function is due; nil when there is none.
+  /// The earliest due time of a scheduled function; nil if there is none.
   package var nextTick: Timestamp? { schedules.next }
 
-  /// Looks again for due work after `now` has moved differently from `clock`.
+  /// Checks for due work again after `now` has moved differently from `clock`.
   package func timeJumped() {
     dispatcher.timeJumped()
     schedules.timeJumped()
   }
 
-  /// Lets time jump to `target`, stopping at each retry, task and scheduled run due until then.
+  /// Advances time to `target`, stopping at each retry, task and scheduled run due by then.
   ///
-  /// Each of them ends before the next one starts. Returns when nothing due by then is left;
-  /// `waitUntilIdle` says what can delay this. Before the first deployment nothing is due. Throws
-  /// when the calling task is cancelled, and time then stays where it has come to.
+  /// Each of them ends before the following one starts. Returns when no work that is due by then is
+  /// left; `waitUntilIdle` describes possible delays. Before the first deployment nothing is due.
+  /// If the calling task is cancelled, the function throws and leaves time at the point it has
+  /// reached.
   package func passTime(to target: Timestamp, in time: VirtualTime) async throws {
     guard registry.current != nil else {
       time.advance(to: target)
@@ -239,18 +240,18 @@ package final class DeliveryService: Service {
 
   /// Returns when every event is expanded and nothing runs.
   ///
-  /// Where deliveries start by themselves, nothing is then due either, or waits for a worker in
-  /// place of a dead one. This is transitive: what a function writes counts too. Throws when the
-  /// calling task is cancelled; waits without end before the first deployment if there are events.
-  /// Paused queues are not waited for.
+  /// If deliveries start automatically, it also waits until nothing is due or needs a replacement
+  /// for a crashed worker. Events caused by functions' writes count too. Throws if the calling task
+  /// is cancelled. Before the first deployment it waits without end if there are events. It does
+  /// not wait for paused queues.
   package func waitUntilIdle() async throws {
     try await dispatcher.waitUntil { try await isIdle { $0.isIdle(at: $1) } }
   }
 
-  /// Returns when nothing more happens unless time passes.
+  /// Returns when nothing more happens until time passes.
   ///
-  /// Unlike `waitUntilIdle`, it does not wait for deliveries that need a worker or are held up by
-  /// the rate of their function; `nextDue` tells when such a delivery can start.
+  /// Unlike `waitUntilIdle`, it does not wait for deliveries that need a worker or are delayed by
+  /// their function's rate limit. `nextDue` is the time at which such a delivery can start.
   package func waitUntilStill() async throws {
     try await dispatcher.waitUntil { try await isIdle { $0.isStill(at: $1) } }
   }
@@ -281,19 +282,19 @@ package final class DeliveryService: Service {
     }
   }
 
-  // MARK: - By hand
+  // MARK: - Manual delivery
 
   /// The deliveries that `deliver(_:)` could start now, ordered by id.
   ///
-  /// For a service that does not start deliveries by itself.
+  /// For a service that does not start deliveries automatically.
   package var startable: [DeliveryID] { dispatcher.read { $0.startable } }
 
-  /// Tries a startable delivery and returns when the try has ended; false for any other id.
+  /// Attempts a startable delivery and returns when the attempt has ended; false for any other id.
   package func deliver(_ id: DeliveryID) async throws -> Bool { try await dispatcher.deliver(id) }
 
   // MARK: - Retention
 
-  /// Keeps, of records that the event log gives up, the events that deliveries still need.
+  /// Keeps the events that deliveries still need from records that the event log deletes.
   ///
   /// The log's retention calls it in the batch that deletes the records.
   package static func keepNeeded(
@@ -309,7 +310,7 @@ package final class DeliveryService: Service {
   package func run() async throws {
     try await withGracefulShutdownHandler {
       do {
-        // People may look at deliveries and change them before functions are deployed.
+        // Developers may inspect and change deliveries before functions are deployed.
         try await cancelWhenGracefulShutdown { try await self.load() }
       } catch is CancellationError where Task.isShuttingDownGracefully {
         return
@@ -345,16 +346,16 @@ package final class DeliveryService: Service {
 
   private struct DispatchEnded: Error {}
 
-  /// Returns when functions are deployed or the server stops, and counts the events until then.
+  /// Returns when functions are deployed or the server stops; counts the events until then.
   private func waitForDeployment() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         do {
           try await beforeDeployment.run(after: expander.expandedThrough)
         } catch is EventsTrimmedError {
-          // Without functions to come nothing holds the log, and the count is not needed.
+          // Without a deployment nothing keeps the log from trimming, and the count is not needed.
         }
-        // The count alone ends nothing.
+        // The end of the count must not end the wait.
         try await gracefulShutdown()
       }
       group.addTask { [self] in
@@ -365,7 +366,7 @@ package final class DeliveryService: Service {
     }
   }
 
-  /// Takes up what an earlier run left.
+  /// Loads the state that an earlier run left in storage.
   private func load() async throws {
     let paused = try await TaskStore(storage: store.storage).pausedQueues()
     dispatcher.change { dispatch in
@@ -378,7 +379,7 @@ package final class DeliveryService: Service {
     dispatcher.wake()
   }
 
-  /// Writes again, a moment later, what the full disk has refused.
+  /// Retries, after a pause, the writes that failed because the disk was full.
   private func retryWrites() async throws {
     for await _ in writer.stalls {
       try await clock.sleep(for: FullDisk.wait)

@@ -2,18 +2,20 @@ import Invocation
 import RuntimeSupport
 import Synchronization
 
-/// The deployed functions as all parts of the delivery see them.
+/// The deployed functions, shared by all parts of the delivery service.
 final class FunctionRegistry: Sendable {
-  /// One deployment, worked out once.
+  /// One deployment with the values derived from it.
   struct Deployment: Sendable {
     let endpoints: [String: FunctionEndpoint]
     let table: TriggerTable
     let retries: [String: DeliveryRetries]
     let limits: [String: DispatchLimits]
-    /// Those of functions that only the deployment before has, whose deliveries may still run.
+    /// The retry policies of the previous deployment, for deliveries that may still run.
     fileprivate(set) var formerRetries: [String: DeliveryRetries] = [:]
 
-    /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
+    /// Creates a deployment.
+    ///
+    /// Throws a `StatusConvertible` that names a function with an invalid trigger.
     init(_ endpoints: [String: FunctionEndpoint]) throws {
       self.endpoints = endpoints
       table = try TriggerTable(functions: endpoints)
@@ -24,23 +26,23 @@ final class FunctionRegistry: Sendable {
 
   private let deployment = Mutex<Deployment?>(nil)
 
-  /// The present deployment; nil before the first one.
+  /// The current deployment; nil before the first one.
   var current: Deployment? { deployment.withLock { $0 } }
 
-  /// When failed deliveries of a function are tried again.
+  /// Returns the retry policy for failed deliveries of a function.
   func retries(of function: String) -> DeliveryRetries {
     let current = current
     return current?.retries[function] ?? current?.formerRetries[function] ?? DeliveryRetries()
   }
 
-  /// Whether a function is deployed that takes requests, and not events.
+  /// Indicates whether a function is deployed that receives requests rather than events.
   func takesRequests(_ function: String) -> Bool {
     guard let endpoint = current?.endpoints[function] else { return false }
     return endpoint.httpsTrigger != nil || endpoint.callableTrigger != nil
       || endpoint.taskQueueTrigger != nil
   }
 
-  /// Makes this the present deployment.
+  /// Replaces the current deployment.
   func update(_ new: Deployment) {
     deployment.withLock { deployment in
       let former = deployment?.retries ?? [:]

@@ -1,8 +1,8 @@
-/// An expression whose names are looked up.
+/// An expression whose names have been resolved.
 final class Expression: Sendable {
   let kind: Kind
   let range: SourceRange
-  /// Counts the expressions of a file from 0.
+  /// The index of the expression in its file, counted from 0.
   let number: Int
 
   init(_ kind: Kind, _ range: SourceRange, number: Int) {
@@ -15,9 +15,9 @@ final class Expression: Sendable {
     case literal(RuleValue)
     case request
     case resource
-    /// A wildcard of the matches around, by its place among theirs.
+    /// A wildcard of the enclosing matches, by its index among their wildcards.
     case capture(Int)
-    /// A parameter or a `let` of the function around, by its place.
+    /// A parameter or a `let` of the enclosing function, by its index.
     case local(Int)
     case unknownName(String)
     case list([Expression])
@@ -31,11 +31,11 @@ final class Expression: Sendable {
     case typeTest(Expression, String)
     case choice(Expression, Expression, Expression)
     case member(Expression, String)
-    /// A call of a function of the file, by its number.
+    /// A call of a function that the file declares, by the function's index.
     case call(Int, [Expression])
-    /// A function that every file has, such as `get`.
+    /// A call of a built-in function, such as `get`.
     case global(GlobalFunction, [Expression])
-    /// A function of a package, such as `math.abs`.
+    /// A call of a function in a package, such as `math.abs`.
     case packaged(String, String, [Expression])
     case method(Expression, String, [Expression])
     case unknownFunction(String)
@@ -48,7 +48,7 @@ final class Expression: Sendable {
     case value(Expression)
   }
 
-  /// The expressions directly below.
+  /// The direct subexpressions.
   var children: [Expression] {
     switch kind {
     case .literal, .request, .resource, .capture, .local, .unknownName, .unknownFunction: []
@@ -69,12 +69,12 @@ final class Expression: Sendable {
   }
 }
 
-/// Functions that every rules file has, beside those of packages.
+/// The built-in functions that belong to no package.
 enum GlobalFunction: String, Sendable, CaseIterable {
   case get, exists, getAfter, existsAfter, debug, int, float, string, path
 }
 
-/// A function of the file, ready to be called.
+/// A compiled function of the file.
 final class CompiledFunction: Sendable {
   let name: String
   let parameterCount: Int
@@ -89,7 +89,7 @@ final class CompiledFunction: Sendable {
   }
 }
 
-/// A match with what lies in it.
+/// A compiled match with the rules and matches inside it.
 final class CompiledMatch: Sendable {
   let path: [PatternPart]
   let allows: [CompiledAllow]
@@ -102,7 +102,7 @@ final class CompiledMatch: Sendable {
   }
 }
 
-/// One `allow`.
+/// A compiled `allow` rule.
 struct CompiledAllow: Sendable {
   var methods: Set<AccessMethod>
   var condition: Expression?

@@ -1,29 +1,29 @@
 import LinearRegex
 
-/// Looks up the names of a rules file and says what is wrong with it.
+/// The compiler that resolves the names of a rules file and reports its errors and warnings.
 struct RulesCompiler {
-  /// Bounds of the language, as the documentation of security rules gives them.
+  /// The limits of the language according to the documentation of security rules.
   private enum Limits {
     static let parametersMax = 7
     static let letsMax = 10
     static let callDepthMax = 20
-    /// The outermost match, of all documents, not counted.
+    /// The maximum depth of matches, without the outermost match, which covers all documents.
     static let matchDepthMax = 10
     static let segmentsMax = 100
     static let capturesMax = 20
-    /// Issues up to which names are compared with the known ones.
+    /// The number of issues up to which a warning suggests a similar known name.
     static let suggestionsMax = 100
   }
 
-  /// What names mean at one place of the file.
+  /// The meaning of names at one point of the file.
   private struct Scope {
-    /// Wildcards of the matches around, outermost first.
+    /// The wildcards of the enclosing matches, outermost first.
     var captures: [String] = []
-    /// Their types: text, or a path for a recursive one.
+    /// The types of the wildcards: string, or path for a recursive wildcard.
     var captureTypes: [TypeSet] = []
-    /// Functions by name, outermost block first.
+    /// The functions by name, one dictionary per block, outermost block first.
     var functions: [[String: Int]] = []
-    /// Parameters and `let`s by name.
+    /// The indices of parameters and `let`s by name.
     var locals: [String: Int] = [:]
     var matchDepth = 0
     var segments = 0
@@ -48,14 +48,15 @@ struct RulesCompiler {
   private(set) var issues: [RulesIssue] = []
   private var expressionCount = 0
   private var declarations: [Declaration] = []
-  /// The function whose body is being compiled.
+  /// The index of the function whose body is being compiled.
   private var current: Int?
   private var usedLocals: Set<String> = []
-  /// Where issues about the value of an expression point.
+  /// The positions reported for issues about the value of an expression.
   ///
-  /// An expression that was dropped may leave its entry; the next one at its address replaces it.
+  /// A discarded expression may leave its entry behind. A later expression at the same memory
+  /// address replaces the entry.
   private var places: [ObjectIdentifier: SourceRange] = [:]
-  /// The conditions of the file, with the types of the wildcards around each.
+  /// The conditions of the file, with the types of the wildcards that enclose each condition.
   private var conditions: [(condition: Expression, captureTypes: [TypeSet])] = []
 
   init(version: Int, service: Ruleset.Service) {
@@ -63,10 +64,10 @@ struct RulesCompiler {
     self.service = service
   }
 
-  /// The functions of the file in the order of their numbers.
+  /// The functions of the file, ordered by index.
   var functions: [CompiledFunction] { declarations.compactMap(\.compiled) }
 
-  /// Warns of an old file, and of services that do not exist.
+  /// Warns about the old language version and about unknown services.
   mutating func checkServices(_ file: FileSyntax) {
     if version == 1 {
       warn(
@@ -81,7 +82,7 @@ struct RulesCompiler {
     }
   }
 
-  /// Compiles one service with the functions beside it.
+  /// Compiles one service and the functions declared outside of services.
   mutating func compile(_ file: FileSyntax, _ service: ServiceSyntax) -> [CompiledMatch] {
     var scope = Scope()
     declare(file.functions, &scope)
@@ -94,7 +95,7 @@ struct RulesCompiler {
     return matches
   }
 
-  /// Warns of a name that stands for nothing, and of the one that was probably meant.
+  /// Warns about an unknown name and suggests the most similar known name.
   private mutating func warn(
     unknown kind: String,
     _ name: String,
@@ -102,7 +103,7 @@ struct RulesCompiler {
     nearest candidates: @autoclosure () -> [String]
   ) {
     var description = "Invalid \(kind) name: \(name)."
-    // A file in which more names are wrong than this has another flaw than a slip of the finger.
+    // A file with more wrong names than this has a problem other than misspelled names.
     if issues.count < Limits.suggestionsMax,
       let meant = Spelling.nearest(to: name, in: candidates())
     {
@@ -195,7 +196,9 @@ struct RulesCompiler {
     )
   }
 
-  /// Words that name packages, and therefore no variable.
+  /// The names of packages, which are not allowed as variable names.
+  ///
+  /// `firestore` is an exception.
   private static let packages: Set<String> = [
     "duration", "hashing", "latlng", "math", "timestamp", "firestore",
   ]
@@ -205,7 +208,7 @@ struct RulesCompiler {
     fail("\(name) is a package and cannot be used as variable name.", range)
   }
 
-  /// Makes the functions of a block known and compiles them.
+  /// Adds the functions of a block to the scope and compiles them.
   private mutating func declare(_ functions: [FunctionSyntax], _ scope: inout Scope) {
     var names: [String: Int] = [:]
     let first = declarations.count
@@ -278,14 +281,17 @@ struct RulesCompiler {
     scope.locals[name] = scope.locals.count
   }
 
-  /// How many calls lie below each function; nil when some call themselves, which is an error.
+  /// Returns the depth of the calls below each function.
+  ///
+  /// Returns nil if a function calls itself, directly or indirectly, which is reported as an error.
   private mutating func callDepths() -> [Int]? {
-    // 0: not seen, 1: on the way, 2: done.
+    // 0: not visited, 1: in progress, 2: done.
     var states = Array(repeating: 0, count: declarations.count)
     var refused: [Int] = []
     var depths = states
     func visit(_ number: Int, _ declarations: [Declaration]) {
-      // A way of calls and what is still to be visited at each step; recursion could be too deep.
+      // An explicit stack of calls and the calls left to visit, because recursion could be too
+      // deep.
       var way = [(number: number, rest: Array(declarations[number].calls).sorted())]
       states[number] = 1
       while var last = way.popLast() {
@@ -318,7 +324,9 @@ struct RulesCompiler {
     return depths
   }
 
-  /// Warns of values whose types never fit, in the functions that are called before their callers.
+  /// Warns about values whose types never match.
+  ///
+  /// Checks each function before its callers.
   private mutating func checkTypes(_ depths: [Int]) {
     var checker = TypeChecker(service: service, functionCount: declarations.count, places: places)
     for number in declarations.indices.sorted(by: { depths[$0] < depths[$1] }) {
@@ -512,7 +520,7 @@ struct RulesCompiler {
 }
 
 extension PatternPart {
-  /// The name that the segment binds, if it does.
+  /// The name and range of the variable that the segment binds; nil for a plain segment.
   var wildcard: (name: String, range: SourceRange)? {
     switch self {
     case .text: nil

@@ -1,24 +1,24 @@
-/// Warns of operations whose operands never have the types that they need.
+/// A checker that warns about operations whose operands never have the required types.
 ///
-/// Types are those of literals, of wildcards, of documented members of `request` and `resource`, and
-/// of what functions, methods and operators give; of documents' fields nothing is known. The type of
-/// a parameter is what every use of it in its function accepts. Nothing here is an error: the part
-/// that cannot be evaluated may lie beside one that allows the request.
+/// It takes types from literals, wildcards, documented members of `request` and `resource`, and the
+/// results of functions, methods and operators. The types of document fields are unknown. A
+/// parameter has the types that all of its uses in the function accept. All issues are warnings:
+/// another part of the condition may allow the request even if one part cannot be evaluated.
 struct TypeChecker {
-  /// What callers have to know of a function of the file.
+  /// The properties of a function in the file that its callers need.
   private struct Function {
-    /// The types that every use of each parameter accepts.
+    /// The types of each parameter that all of its uses accept.
     var parameters: [TypeSet]
     var result: TypeSet
-    /// The parameter that the function returns as it is.
+    /// The index of the parameter that the function returns unchanged; nil if there is none.
     var returned: Int?
   }
 
-  /// Where types are looked up: the conditions of one match, or one function.
+  /// The context of type lookups: the conditions of one match, or one function.
   private struct Frame {
     var captures: [TypeSet]
     var locals: [Local] = []
-    /// The parameters' names.
+    /// The names of the parameters.
     var names: [String] = []
   }
 
@@ -26,9 +26,9 @@ struct TypeChecker {
   private struct Local {
     var types = TypeSet.any
     var value: Expression?
-    /// The parameter that it is, under its own name or another.
+    /// The index of the parameter that this variable is or equals; nil for other variables.
     var parameter: Int?
-    /// The types that every use up to here accepts, of a parameter.
+    /// For a parameter, the types that all uses so far accept.
     var accepted = TypeSet.any
     var firstUse: SourceRange?
   }
@@ -46,7 +46,7 @@ struct TypeChecker {
     functions = Array(repeating: nil, count: functionCount)
   }
 
-  /// Checks a condition, which has to be true or false.
+  /// Checks a condition, which must have a Boolean value.
   mutating func check(_ condition: Expression, captures: [TypeSet]) {
     frame = Frame(captures: captures)
     if case .choice = condition.kind { return check(condition, .bool) }
@@ -59,7 +59,7 @@ struct TypeChecker {
     )
   }
 
-  /// Checks the body of a function whose callees were checked before it.
+  /// Checks the body of a function whose callees were checked before.
   mutating func check(
     _ function: CompiledFunction,
     _ number: Int,
@@ -81,7 +81,9 @@ struct TypeChecker {
     )
   }
 
-  /// The parameter that an expression gives as it is, through whatever functions.
+  /// Returns the index of the parameter that an expression returns unchanged.
+  ///
+  /// The parameter may pass through other functions.
   private func parameter(givenBy expression: Expression) -> Int? {
     switch expression.kind {
     case .local(let place): return frame.locals[place].parameter
@@ -100,7 +102,7 @@ struct TypeChecker {
 
   private mutating func warn(_ description: String, _ range: SourceRange) {
     let issue = RulesIssue(severity: .warning, range: range, description: description)
-    // A variable's value is wrong for each of its uses, and is reported once.
+    // A variable with a wrong value would be reported for each of its uses; it is reported once.
     if reported.insert(issue).inserted { issues.append(issue) }
   }
 
@@ -108,7 +110,7 @@ struct TypeChecker {
     places[ObjectIdentifier(expression)] ?? expression.range
   }
 
-  // MARK: What is needed
+  // MARK: Required types
 
   private mutating func check(_ expression: Expression, _ accepted: TypeSet) {
     if case .choice(let condition, let first, let second) = expression.kind {
@@ -120,7 +122,7 @@ struct TypeChecker {
     }
   }
 
-  /// Compares what an expression gives with what its place accepts.
+  /// Compares the types of an expression with the types that its context accepts.
   private mutating func verify(_ expression: Expression, _ types: TypeSet, _ accepted: TypeSet) {
     switch expression.kind {
     case .local(let place):
@@ -146,7 +148,7 @@ struct TypeChecker {
     )
   }
 
-  /// Notes a use of a parameter; together its uses may accept nothing any more.
+  /// Records a use of a parameter and warns if no type satisfies all uses of it.
   private mutating func narrow(_ parameter: Int, _ accepted: TypeSet, _ use: Expression) {
     let first = frame.locals[parameter].firstUse ?? place(of: use)
     frame.locals[parameter].firstUse = first
@@ -161,7 +163,7 @@ struct TypeChecker {
     )
   }
 
-  // MARK: What is given
+  // MARK: Types of expressions
 
   private mutating func types(of expression: Expression) -> TypeSet {
     switch expression.kind {
@@ -342,7 +344,7 @@ struct TypeChecker {
     return .any
   }
 
-  /// The members of an object whose members are all known; nil for another.
+  /// Returns the members of an object with a fixed set of members; nil for other objects.
   private func members(of object: Expression) -> [String: TypeSet]? {
     switch object.kind {
     case .request: return Self.request
@@ -356,8 +358,10 @@ struct TypeChecker {
     }
   }
 
-  /// Who may be nobody is null, and so are the members that a request of its method lacks: rules
-  /// compare them with null.
+  /// The members of `request`.
+  ///
+  /// `auth` is null without a user, and members that a method does not have are null. Rules compare
+  /// them with null.
   private static let request: [String: TypeSet] = [
     "auth": [.map, .null], "method": .string, "path": .path, "time": .timestamp,
     "resource": [.map, .null], "query": [.map, .null], "params": .any,

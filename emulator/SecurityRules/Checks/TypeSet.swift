@@ -1,4 +1,4 @@
-/// The types that a value may have; `any` when nothing is known of it.
+/// The possible types of a value; `any` if nothing is known about the value.
 struct TypeSet: OptionSet, Sendable, Hashable {
   let rawValue: UInt32
 
@@ -22,33 +22,37 @@ struct TypeSet: OptionSet, Sendable, Hashable {
   static let any = TypeSet(rawValue: .max)
   static let number: TypeSet = [.int, .float]
 
-  /// The types' names, by bit.
+  /// The names of the types, in the order of their bits.
   private static let names = [
     "int", "float", "string", "bytes", "bool", "null", "list", "set", "map", "map_diff", "path",
     "timestamp", "duration", "latlng", "vector", "constraint",
   ]
 
-  /// `[int, float]`, as messages list types.
+  /// The list of types as messages show it, such as `[int, float]`.
   var description: String {
     let names = Self.names.enumerated().filter { contains(TypeSet(rawValue: 1 << $0.offset)) }
     return "[\(names.map(\.element).joined(separator: ", "))]"
   }
 
-  /// Whether a value of these types can be equal to one of the others; numbers compare by value.
+  /// Indicates whether a value of these types can equal one of the other types.
+  ///
+  /// Numbers are compared by value.
   func isComparable(with other: TypeSet) -> Bool {
     !isDisjoint(with: other)
       || !isDisjoint(with: .number) && !other.isDisjoint(with: .number)
   }
 }
 
-/// What a function or a method takes and gives.
+/// The parameter and result types of a function or a method.
 struct TypeSignature: Sendable {
   /// The types that have the method.
   var receiver = TypeSet.any
   var arguments: [TypeSet] = []
   var result: TypeSet
 
-  /// Methods by name; one with the same name on several types takes the same on each.
+  /// The methods by name.
+  ///
+  /// A method of several types has the same signature on each of them.
   static let methods: [String: TypeSignature] = {
     var methods: [String: TypeSignature] = [
       "size": .init(receiver: [.string, .bytes, .list, .set, .map], result: .int),
@@ -124,7 +128,7 @@ struct TypeSignature: Sendable {
     ],
   ]
 
-  /// Functions that every file has.
+  /// Returns the signature of a built-in function that belongs to no package.
   static func global(_ function: GlobalFunction) -> TypeSignature {
     switch function {
     case .get, .getAfter: .init(arguments: [.path], result: .any)

@@ -1,35 +1,37 @@
-/// The documents that the rules have looked at for one request, which are bounded.
+/// The documents that the rules have accessed for one request, and the limits on them.
 package final class AccessLedger {
-  /// One document.
+  /// A document with its values before and after the request.
   private struct Entry {
     let path: RulePath
-    /// Its value before the request; nil until it was looked at, null where there is no document.
+    /// The value before the request; nil if it was not read, null if there is no document.
     var before: RuleValue?
-    /// Its value after the request, likewise.
+    /// The value after the request; nil if it was not read, null if there is no document.
     var after: RuleValue?
-    /// Whether it counts for the request.
+    /// True if the document counts toward the request's limit.
     var isCounted = false
   }
 
   let totalMax: Int
   private let workMax: Int
-  /// Those that count, and each that the request is about and that its own rules look at.
+  /// The counted documents, and documents of the request that its own rules access.
   private var entries: [Entry] = []
-  /// Where they are, once they are too many to be searched one by one.
+  /// The indices of the entries by path, used once there are too many for a linear search.
   private var places: [RulePath: Int] = [:]
   private var countedDocuments = 0
-  /// What may still be done with large values, for all documents of the request.
+  /// The remaining work on large values, for all documents of the request.
   var work: Int
-  /// Expressions that were evaluated for all documents of the request.
+  /// The number of expressions evaluated for all documents of the request.
   var expressions = 0
-  /// Whether the request is decided again, with more work, where this does not suffice.
+  /// True if the request is decided again with a larger budget when this budget is used up.
   private let isBrief: Bool
 
-  /// The bound of a request with one document is 10, of others 20, and 10 for each document.
+  /// Creates the ledger of a request.
   ///
-  /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern`
-  /// and `RuleValue.weight`: the default is about half a second of one core. A brief ledger has at
-  /// most `briefWorkMax` of it, some milliseconds; see `isInsufficient`.
+  /// A request for a single document may access 10 documents. Other requests may access 20, and 10
+  /// for each of their documents. `workMax` limits the work on strings, lists and patterns, in the
+  /// units of `LinearPattern` and `RuleValue.weight`. The default is about half a second of one
+  /// core. A brief ledger has at most `briefWorkMax` of it, which takes some milliseconds; see
+  /// `isInsufficient`.
   package init(isSingle: Bool, workMax: Int = 20_000_000, isBrief: Bool = false) {
     totalMax = isSingle ? 10 : 20
     work = isBrief ? min(workMax, Self.briefWorkMax) : workMax
@@ -41,12 +43,12 @@ package final class AccessLedger {
   private static let briefExpressionsMax = 10_000
   private static let searchedMax = 20
 
-  /// Whether what a brief ledger has was used up, so that nothing is decided.
+  /// True if the budget of a brief ledger was used up, so that there is no decision.
   package var isInsufficient: Bool {
     isBrief && (work < 0 || expressions > Self.briefExpressionsMax)
   }
 
-  /// The same documents, to look at more of them without counting them for the request.
+  /// Returns a copy with the same documents, whose further accesses do not count for the request.
   func copy() -> AccessLedger {
     let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax, isBrief: isBrief)
     other.entries = entries
@@ -55,7 +57,7 @@ package final class AccessLedger {
     return other
   }
 
-  /// The place of a document, which stays the same during the request.
+  /// Returns the index of a document, which stays the same during the request.
   func place(of path: RulePath) -> Int {
     if entries.count <= Self.searchedMax {
       if let place = entries.firstIndex(where: { $0.path == path }) { return place }
@@ -71,7 +73,7 @@ package final class AccessLedger {
     return entries.count - 1
   }
 
-  /// The value of a document; null where there is none, nil until it was looked at.
+  /// Returns the value of a document; null if there is none, nil if it was not read.
   func value(at place: Int, after: Bool) -> RuleValue? {
     after ? entries[place].after : entries[place].before
   }
@@ -80,7 +82,7 @@ package final class AccessLedger {
     if after { entries[place].after = value } else { entries[place].before = value }
   }
 
-  /// Counts a document, once; false when the request has looked at too many.
+  /// Counts a document once; false if the request has accessed too many documents.
   func count(at place: Int) -> Bool {
     if entries[place].isCounted { return true }
     guard countedDocuments < totalMax else { return false }

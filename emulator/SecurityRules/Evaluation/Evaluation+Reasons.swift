@@ -1,16 +1,18 @@
 import DocumentModel
 
 extension Evaluation {
-  /// Reasons that a refusal names.
+  /// The maximum number of reasons in a refusal.
   private static let reasonsMax = 5
-  /// The work that may be done for a value that is shown although the rule did not need it; it lets
-  /// names be compared, and no more.
+  /// The work allowed for a value that is shown although the rule did not need it.
+  ///
+  /// It suffices to compare names but not for more.
   private static let extraWorkMax = 10_000
 
-  /// The parts of a condition that made it false, or made it fail.
+  /// Returns the parts of a condition that made it false or made it fail.
   ///
-  /// They are evaluated once more, with what was already looked up; see `repeated`. What the rule
-  /// has skipped, such as the pattern after a bound that a text exceeds, is skipped again.
+  /// The parts are evaluated again with the documents that were already read; see `repeated`. Parts
+  /// that the rule skipped, such as a pattern match after a length check that failed, are skipped
+  /// again.
   func reasons(_ condition: Expression, _ captures: [RuleValue?]) -> [Decision.Reason] {
     beginOnce(captures)
     var reasons: [Decision.Reason] = []
@@ -18,7 +20,7 @@ extension Evaluation {
     return Array(reasons.prefix(Self.reasonsMax))
   }
 
-  /// Adds what kept an expression from being what was wanted of it.
+  /// Adds the parts of an expression that kept it from having the wanted value.
   private func explain(
     _ expression: Expression,
     _ frame: Frame,
@@ -30,14 +32,14 @@ extension Evaluation {
     guard outcome != .bool(wanted) else { return }
     switch expression.kind {
     case .and(let operands) where wanted, .or(let operands) where !wanted:
-      // One operand decides; an error does only where none decides.
+      // One operand decides. An error decides only if no operand has the opposite value.
       var deciding: Expression?
       for operand in operands {
         let outcome = self.outcome(operand, frame)
         if outcome == .failed { deciding = deciding ?? operand }
         if outcome == .bool(!wanted) {
           deciding = operand
-          // The rule has skipped the others, too.
+          // The rule has skipped the remaining operands too.
           break
         }
       }
@@ -87,7 +89,7 @@ extension Evaluation {
   private func operands(of expression: Expression, _ frame: Frame) -> [Decision.Operand] {
     let operands = expression.children.isEmpty ? [expression] : expression.children
     var shown: [Decision.Operand] = []
-    // The rule has not needed what comes after an operand that failed.
+    // The rule did not need the operands after one that failed.
     var isNeeded = true
     for operand in operands {
       if case .literal = operand.kind { continue }
@@ -98,7 +100,7 @@ extension Evaluation {
       shown.append(
         Decision.Operand(
           text: ruleset.source.text(operand.range),
-          // Why it has none stands in the reason's failure.
+          // The reason's `failure` explains why there is no value.
           value: value?.literal ?? "(no value)"
         )
       )
@@ -109,10 +111,10 @@ extension Evaluation {
 }
 
 extension RuleValue {
-  /// Characters of a value that messages show.
+  /// The maximum number of characters of a value in a message.
   private static let shownMax = 200
 
-  /// The value as a rules file would write it, cut where it is long.
+  /// The value as a rules file would write it, shortened if it is long.
   package var literal: String {
     written(depth: 0).shortened(scalarsMax: Self.shownMax)
   }

@@ -1,39 +1,39 @@
 import DocumentModel
 
-/// Why an expression has no value.
+/// The error of an expression that has no value.
 struct RuleError: Error {
   var message: String
-  /// The expression that failed.
+  /// The range of the expression that failed.
   var range: SourceRange
 }
 
-/// What a request asks of the rules.
+/// A request as the rules see it.
 package struct RulesRequest: Sendable {
   package var method: AccessMethod
-  /// From `databases` on for Firestore, from `b` on for Storage.
+  /// The path, starting with `databases` for Firestore and with `b` for Storage.
   package var path: [PathStep]
   package var time: RuleTimestamp
-  /// Null, or a map with `uid` and `token`.
+  /// The user: null, or a map with `uid` and `token`.
   package var auth: RuleValue
-  /// What is there before the request; null where nothing is, nil where it is undefined.
+  /// The document or object before the request; null if there is none, nil if it is undefined.
   package var resource: RuleValue?
-  /// What will be there after it; nil where it is undefined.
+  /// The document or object after the request; nil if it is undefined.
   package var newResource: RuleValue?
-  /// Limit, offset and order of a query.
+  /// The limit, offset and order of a query.
   package var query: RuleValue?
   /// The alternatives of a query's filter, each of which the rules must allow.
   package var constraints: [QueryConstraints]
 
-  /// One segment of the path that is asked for.
+  /// One segment of the requested path.
   package enum PathStep: Sendable, Hashable {
     case known(String)
-    /// One segment that a query leaves open.
+    /// A single segment that a query leaves open.
     case unknown
     /// Any number of segments that a query leaves open.
     case anyStretch
   }
 
-  /// A request; a query has constraints, and no other request does.
+  /// Creates a request; only a query has constraints.
   package init(
     method: AccessMethod,
     path: [PathStep],
@@ -55,34 +55,39 @@ package struct RulesRequest: Sendable {
   }
 }
 
-/// Where rules look up documents; valid during one request.
+/// The access of rules to documents; valid during one request.
 package protocol RulesDocuments {
-  /// The document at a path below `databases`, before the request or after it; nil without one.
+  /// Returns a document by its path from `databases` on; nil if there is none.
   ///
-  /// The path is one that a document can have, in the request's own database; see `LookUpPath`.
+  /// The document is read as it is after the request if `after` is true, and before the request
+  /// otherwise. The path is valid for a document in the request's own database; see `LookUpPath`.
   func document(_ path: RulePath, after: Bool) throws -> RuleValue?
 }
 
-/// What one look at the rules needs and uses up.
+/// The state and the limits of one evaluation of rules.
 final class Evaluation {
-  /// Bounds of the language, as the documentation of security rules gives them.
+  /// The limits of the language according to the documentation of security rules.
   private enum Limits {
     static let expressionsMax = 1000
     static let callDepthMax = 20
     static let accessesMax = 10
-    /// Characters of a failure's message, in which a client's data can stand.
+    /// The maximum length of a failure message, which may contain a client's data.
     static let messageMax = 400
-    /// Expressions within expressions, those of called functions included; the stack is finite.
+    /// The maximum depth of nested expressions, including expressions in called functions.
+    ///
+    /// It protects the stack.
     static let depthMax = 250
-    /// Values and bytes of text that are made; see `RuleValue.weight`.
+    /// The maximum weight of values created by expressions; see `RuleValue.weight`.
     static let madeWeightMax = 8 << 20
   }
 
-  /// The values of a function's parameters and variables, which are found when first used.
+  /// The values of a function's parameters and variables.
+  ///
+  /// Variables are evaluated at their first use.
   final class Frame {
     enum Slot {
       case value(RuleValue)
-      // Boxed, for an error is several times as large as a value.
+      // Boxed, because an error is several times as large as a value.
       indirect case failed(RuleError)
       case pending(Expression)
     }
@@ -92,7 +97,7 @@ final class Evaluation {
     init(_ slots: [Slot] = []) { self.slots = slots }
   }
 
-  /// An expression as one call of its function sees it.
+  /// An expression within one call of its function.
   private struct Part: Hashable {
     let expression: ObjectIdentifier
     let frame: ObjectIdentifier
@@ -108,25 +113,26 @@ final class Evaluation {
   let constraints: QueryConstraints?
   private let documents: any RulesDocuments
   private let ledger: AccessLedger
-  /// The documents that this evaluation has looked at, by their places in the ledger.
+  /// The documents that this evaluation has accessed, by their indices in the ledger.
   private var accesses: [Int] = []
-  /// The frame of everything that has neither parameters nor variables.
+  /// The frame of all code that has neither parameters nor variables.
   private let emptyFrame = Frame()
-  /// The wildcards' values where the pattern has matched; nil for what a query leaves open.
+  /// The values of the wildcards in the matched pattern; nil for those that a query leaves open.
   var captures: [RuleValue?] = []
   private var callDepth = 0
-  /// Expressions that were evaluated.
   private(set) var expressionCount = 0
   private var depth = 0
   private var madeWeight = 0
-  /// Whether each part of a condition is to be evaluated once only.
+  /// True if each part of a condition is evaluated only once.
   private var isOnce = false
-  /// What parts of conditions were found to be then.
+  /// The results of the parts of conditions while `isOnce` is true.
   private var found: [Part: Result<RuleValue, RuleError>] = [:]
-  /// The frames of calls that were made then, which live as long as what was found.
+  /// The frames of calls while `isOnce` is true.
+  ///
+  /// They are kept as long as `found`, whose keys identify them by address.
   private var calls: [Part: Frame] = [:]
   private let coverage: CoverageRecord?
-  /// What `debug` was given, of bounded number.
+  /// The values passed to `debug`, up to a maximum number.
   private(set) var debugged: [Decision.DebugValue] = []
   private let keepsDebugged: Bool
 
@@ -148,9 +154,9 @@ final class Evaluation {
     self.keepsDebugged = keepsDebugged
   }
 
-  /// The same evaluation after it has ended, to look at the parts of its conditions once more.
+  /// Returns a copy of a finished evaluation, used to examine the parts of its conditions again.
   ///
-  /// Nothing of it is counted for the request.
+  /// The work of the copy does not count toward the limits of the request.
   func repeated() -> Evaluation {
     let other = Evaluation(
       ruleset,
@@ -161,12 +167,12 @@ final class Evaluation {
       keepsDebugged: false
     )
     other.accesses = accesses
-    // Also operands that were not needed are looked at, for each of the rules that are told.
+    // Operands that were not needed are evaluated too, for each of the reported rules.
     other.expressionCount = -20 * Limits.expressionsMax
     return other
   }
 
-  /// Takes up a rule of which each part will be evaluated once, however often it is asked for.
+  /// Prepares a rule for an evaluation in which each part is evaluated only once.
   func beginOnce(_ captures: [RuleValue?]) {
     self.captures = captures
     isOnce = true
@@ -174,12 +180,12 @@ final class Evaluation {
     calls = [:]
   }
 
-  /// Whether a condition holds; a value that is not a `bool` is an error.
+  /// Evaluates a condition; a value that is not a `bool` is an error.
   func holds(_ condition: Expression) throws(RuleError) -> Bool {
     try bool(condition, emptyFrame)
   }
 
-  /// What may still be done with large values.
+  /// The remaining work on large values.
   var workLeft: Int {
     get { ledger.work }
     set { ledger.work = newValue }
@@ -225,7 +231,7 @@ final class Evaluation {
     guard depth < Limits.depthMax else {
       throw failure("Expression is too complex to evaluate safely.", expression)
     }
-    // Operands after the one that took too long are not looked at either.
+    // After an operand that took too long, the other operands are not evaluated either.
     guard ledger.work >= 0 else {
       throw failure(OperationError.tooMuchWork.message, expression)
     }
@@ -345,7 +351,7 @@ final class Evaluation {
     }
   }
 
-  /// A value that does not depend on what a query has not said.
+  /// Evaluates an expression whose value must not depend on an open part of a query.
   private func known(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
     let value = try value(expression, frame)
     if case .queried(let part) = value { throw unproven(part, expression) }
@@ -369,14 +375,14 @@ final class Evaluation {
     return bool
   }
 
-  /// `&&` and `||`: a decisive operand decides even if another one fails.
+  /// Evaluates `&&` and `||`: a decisive operand decides even if another operand fails.
   private func decide(
     _ operands: [Expression],
     _ frame: Frame,
     _ expression: Expression,
     decisive: Bool
   ) throws(RuleError) -> Bool {
-    // The operators between operands count as expressions, once more when they need their right.
+    // Each operator counts as an expression, and again if it needs its right operand.
     expressionCount += operands.count - 2
     var error: RuleError?
     for (place, operand) in operands.enumerated() {
@@ -421,7 +427,7 @@ final class Evaluation {
     return try value(function.result, self.frame(of: expression, function, arguments, frame))
   }
 
-  /// The frame of a call, whose arguments are evaluated first.
+  /// Returns the frame of a call and evaluates its arguments, but not its variables.
   func frame(
     of call: Expression,
     _ function: CompiledFunction,
@@ -434,7 +440,7 @@ final class Evaluation {
     inner.slots.reserveCapacity(arguments.count + function.lets.count)
     if isOnce { calls[Part(call, frame)] = inner }
     for argument in arguments {
-      // One that fails does so where it is used.
+      // A failed argument fails only where it is used.
       do throws(RuleError) {
         inner.slots.append(.value(try value(argument, frame)))
       } catch {
@@ -460,10 +466,10 @@ final class Evaluation {
     case (.queried(let part), .queried): throw unproven(part, left)
     case (.queried(let part), .null) where part.names.count < 2 && operation.isEquality,
       (.null, .queried(let part)) where part.names.count < 2 && operation.isEquality:
-      // Every result exists, and has data.
+      // Every result exists and has data.
       return .bool(operation == .notEqual)
     case (.queried(let part), let constant):
-      // Of a list of constants only an equality says whether it holds the field.
+      // For a list of constants, only an equality filter shows if it contains the field.
       guard operation != .isIn, let proof = constraints?.proof(of: operation, part, constant) else {
         throw unproven(part, left)
       }
@@ -485,15 +491,15 @@ final class Evaluation {
     return try bounded(result, expression)
   }
 
-  /// Takes from the work that may be done for the request.
+  /// Subtracts work from the request's budget.
   private func spend(_ work: Int) throws(OperationError) {
     ledger.work -= work
     guard ledger.work >= 0 else { throw .tooMuchWork }
   }
 
-  /// A value that was made, of which one evaluation may not make too much.
+  /// Returns a created value and counts its weight, which one evaluation limits.
   ///
-  /// Each expression could double what the one before it has made.
+  /// Without the limit, each expression could double the size of the previous result.
   private func bounded(
     _ value: RuleValue,
     _ expression: Expression
@@ -583,7 +589,7 @@ final class Evaluation {
     }
   }
 
-  /// The path of the document, or of the collection in which a query looks.
+  /// The path of the document, or of the collection that a query searches; nil if parts are open.
   private var knownPath: [String]? {
     let path = request.path.last == .unknown ? request.path.dropLast() : request.path[...]
     let known = path.compactMap(\.text)
@@ -612,7 +618,7 @@ final class Evaluation {
       if let found = try document(value, after: function == .getAfter, function, expression) {
         return found
       }
-      // What the request deletes is null after it.
+      // A document that the request deletes is null after it.
       guard function == .getAfter, request.method != .get, request.method != .list else {
         throw serviceCallError(function, value, "There is no such document.", expression)
       }
@@ -656,9 +662,9 @@ final class Evaluation {
     }
     guard case .document(let name) = target else { return nil }
     let place = ledger.place(of: name)
-    // The document that is asked for costs nothing.
+    // Accessing the requested document is free.
     if !accesses.contains(place), !isAskedFor(name) {
-      // What is refused is not counted: what was looked at before stays free.
+      // A refused access is not counted, so accesses that were already made stay allowed.
       guard accesses.count < Limits.accessesMax, ledger.count(at: place) else {
         throw serviceCallError(
           function,
@@ -679,7 +685,7 @@ final class Evaluation {
     return value
   }
 
-  /// The database of the request; the default one when it is a file's.
+  /// The database of the request; the default database for a file in Storage.
   private var database: String {
     guard request.path.count > 1, request.path[0].text == "databases" else { return "(default)" }
     return request.path[1].text ?? "(default)"
@@ -688,7 +694,7 @@ final class Evaluation {
   private func isAskedFor(_ path: RulePath) -> Bool {
     let segments = path.segments
     guard segments.count == request.path.count else { return false }
-    // From the end, because the paths of one database all begin alike.
+    // Comparing from the end is faster, because all paths of one database begin alike.
     for place in segments.indices.reversed() {
       guard let text = request.path[place].text, text.isIdentical(to: segments[place]) else {
         return false
@@ -744,7 +750,7 @@ extension RuleValue {
 extension BinaryOperator {
   fileprivate var isEquality: Bool { self == .equal || self == .notEqual }
 
-  /// The operator that says the same with its operands exchanged; nil without one.
+  /// The operator with the same meaning when its operands are exchanged; nil if there is none.
   fileprivate var turned: BinaryOperator? {
     switch self {
     case .less: .greater
@@ -752,7 +758,7 @@ extension BinaryOperator {
     case .greater: .less
     case .greaterOrEqual: .lessOrEqual
     case .equal, .notEqual: self
-    // `x in list of the document` is asked of the list.
+    // `x in list of the document` is a condition on the list.
     case .isIn: .isIn
     default: nil
     }

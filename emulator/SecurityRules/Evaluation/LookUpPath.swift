@@ -1,21 +1,21 @@
 import DocumentModel
 
-/// The document that a path of `get`, `exists`, `getAfter` or `existsAfter` names.
+/// The document that a path passed to `get`, `exists`, `getAfter` or `existsAfter` names.
 ///
-/// Judged as Firebase's own emulator does: a path that is none of a document is an error, so that
-/// `!exists(path)` does not hold; one that no document can have, such as `/a/__b__`, is a document
-/// that does not exist.
+/// The validation follows Firebase's emulator. A path that does not have the form of a document
+/// path is an error, so `!exists(path)` does not hold. A path that no document can have, such as
+/// `/a/__b__`, names a document that does not exist.
 enum LookUpPath {
-  /// The document, by the path that all spellings of it share.
+  /// The document, with a normalized path.
   case document(RulePath)
-  /// No document can have this path.
+  /// A path that no document can have.
   case nothing
 
-  /// Segments before those of the document: `databases`, the database's id and `documents`.
+  /// The number of segments before the document's: `databases`, the database's id and `documents`.
   private static let prefixCount = 3
   private static let defaultDatabase = "(default)"
 
-  /// Throws when the path is not that of a document in the request's database.
+  /// Parses a path; throws if it does not name a document in the request's database.
   init(_ path: RulePath, database: String) throws(OperationError) {
     if path.hasPlaceholders { throw RulePath.unbound }
     let segments = path.segments
@@ -29,7 +29,7 @@ enum LookUpPath {
     }
     self = .document(path)
     for place in segments.indices.dropFirst(Self.prefixCount) {
-      // The first segment, and every second after it, is a collection's id.
+      // The first segment, and every second segment after it, is a collection's id.
       let isCollection = (place - Self.prefixCount).isMultiple(of: 2)
       switch ResourceID.flaw(of: segments[place], isCollection: isCollection) {
       case nil: break

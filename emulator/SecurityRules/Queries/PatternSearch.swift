@@ -1,21 +1,21 @@
 import DocumentModel
 
-/// Finds the rules whose patterns fit a path.
+/// A search for the rules whose patterns match a path.
 struct PatternSearch {
-  /// An `allow` that fits, with the values of the wildcards around it.
+  /// A matching `allow`, with the values of the wildcards that enclose it.
   struct Candidate {
     var allow: CompiledAllow
     var captures: [RuleValue?]
   }
 
-  /// Comparisons of a segment with a pattern; nested recursive wildcards could need far more.
+  /// The maximum number of comparisons; nested recursive wildcards could need far more.
   private static let stepsMax = 100_000
 
   private let request: RulesRequest
-  /// Whether a recursive wildcard needs a segment at least.
+  /// True if a recursive wildcard needs at least one segment, as in version 1.
   private let isFirstVersion: Bool
   private var found: [Candidate] = []
-  /// The values of the wildcards on the way to the pattern that is compared now.
+  /// The values of the wildcards in the patterns before the one being compared.
   private var captures: [RuleValue?] = []
   private var steps = 0
 
@@ -30,7 +30,7 @@ struct PatternSearch {
     self.isFirstVersion = isFirstVersion
   }
 
-  /// Compares what is left of a match's pattern and of the path, from their places on.
+  /// Compares the rest of a match's pattern with the rest of the path, from the given indices on.
   private mutating func look(_ match: CompiledMatch, _ place: Int, _ pathPlace: Int) {
     steps += 1
     guard steps <= Self.stepsMax else { return }
@@ -55,10 +55,10 @@ struct PatternSearch {
       case .anyStretch, nil: return
       }
     case .glob:
-      // From the longest to the shortest.
+      // From the longest match to the shortest.
       for end in stride(from: request.path.count, through: pathPlace, by: -1) {
         let taken = request.path[pathPlace..<end]
-        // A stretch that a query leaves open may be none.
+        // An open stretch of a query's path may be empty.
         if isFirstVersion, !taken.contains(where: { $0 != .anyStretch }) { continue }
         let value: RuleValue? =
           taken.allSatisfy(\.isKnown) ? .path(RulePath(taken.compactMap(\.text))) : nil

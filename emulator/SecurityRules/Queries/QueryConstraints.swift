@@ -1,6 +1,6 @@
 import DocumentModel
 
-/// What one alternative of a query's filter says of every result.
+/// The conditions that one alternative of a query's filter guarantees for every result.
 package struct QueryConstraints: Sendable {
   /// One test that every result passes.
   package struct Predicate: Sendable {
@@ -8,13 +8,13 @@ package struct QueryConstraints: Sendable {
       case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains, notIn
     }
 
-    /// The names of the field and of the maps around it.
+    /// The names of the enclosing maps and of the field.
     package var path: [String]
     package var test: Test
-    /// A list for `notIn`.
+    /// The constant to compare with; a list for `notIn`.
     package var value: RuleValue
 
-    /// A test of a field.
+    /// Creates a test of a field.
     package init(path: [String], test: Test, value: RuleValue) {
       self.path = path
       self.test = test
@@ -24,16 +24,18 @@ package struct QueryConstraints: Sendable {
 
   private let predicates: [Predicate]
 
-  /// All of these hold for every result.
+  /// Creates constraints from predicates that all hold for every result.
   package init(_ predicates: [Predicate]) { self.predicates = predicates }
 
-  /// Whether every result has a field, because only then it passes some test.
+  /// Indicates whether every result has a field, because a test requires it.
   private func has(_ key: String, in part: QueriedPart) -> Bool {
     let path = Array(part.names.dropFirst()) + [key]
     return predicates.contains { Array($0.path.prefix(path.count)).areIdentical(to: path) }
   }
 
-  /// Whether `hasAny` or `hasAll` of a list is true for every result; nil when the query does not say.
+  /// Returns true if `hasAny` or `hasAll` of a list holds for every result.
+  ///
+  /// Returns nil if the query does not prove it.
   func proof(ofMethod name: String, _ part: QueriedPart, _ arguments: [RuleValue]) -> Bool? {
     guard case .list(let wanted) = arguments.first, arguments.count == 1 else { return nil }
     let contained = predicates(of: part).filter { $0.test == .contains }.map(\.value)
@@ -50,16 +52,17 @@ package struct QueryConstraints: Sendable {
     predicates.filter { $0.path.areIdentical(to: Array(part.names.dropFirst())) }
   }
 
-  /// The value that a field has in every result, if the query says so.
+  /// Returns the value that a field has in every result; nil if the query does not determine it.
   func equalValue(of part: QueriedPart) -> RuleValue? {
     predicates(of: part).first { $0.test == .equal }?.value
   }
 
-  /// Whether a comparison of a field, at its left, is true or false for every result.
+  /// Returns the result of a comparison with a field that holds for every query result.
   ///
-  /// With `isIn` the field is the list, at the right. Nil when the query does not say.
+  /// The field is the left operand. For `isIn` the field is the list, at the right. Returns nil if
+  /// the query proves neither true nor false.
   func proof(of operation: BinaryOperator, _ part: QueriedPart, _ constant: RuleValue) -> Bool? {
-    // The document itself, with its fields, is always there.
+    // The document itself and its fields always exist.
     if part.names.count < 2, constant.isNull {
       switch operation {
       case .equal: return false
@@ -87,12 +90,12 @@ package struct QueryConstraints: Sendable {
 }
 
 extension QueryConstraints.Predicate {
-  /// Whether no value that passes the test equals the constant.
+  /// Indicates whether no value that passes the test equals the constant.
   fileprivate func excludes(_ constant: RuleValue) -> Bool {
     guard value.isExactlyComparable(to: constant) else { return false }
     switch test {
     case .equal: return !value.equals(constant)
-    // What has no value, or null, is not found by an inequality either.
+    // An inequality does not match a missing or null value either.
     case .notEqual: return value.equals(constant) || constant.isNull
     case .notIn:
       guard case .list(let values) = value else { return false }
@@ -106,7 +109,7 @@ extension QueryConstraints.Predicate {
     }
   }
 
-  /// Whether the test of a range proves or refutes a comparison with the constant.
+  /// Returns the result of a comparison with the constant that a range test proves; nil if none.
   fileprivate func proof(of operation: BinaryOperator, _ constant: RuleValue) -> Bool? {
     guard value.isExactlyComparable(to: constant), let order = RuleOperators.order(value, constant)
     else { return nil }
@@ -147,10 +150,11 @@ extension QueryConstraints.Predicate {
 }
 
 extension RuleValue {
-  /// Whether queries and rules compare the two alike.
+  /// Indicates whether queries and rules compare the two values alike.
   ///
-  /// Queries compare numbers of both types exactly, rules as `float`s, which are whole only up to
-  /// here: a query for what is not 2⁵³ + 1 finds 2⁵³, and the rules hold the two for equal.
+  /// Queries compare integers and doubles exactly. Rules compare them as `float`s, which represent
+  /// all integers exactly only up to 2⁵³. A query for values other than 2⁵³ + 1 finds 2⁵³, but
+  /// rules consider the two equal.
   fileprivate func isExactlyComparable(to other: RuleValue) -> Bool {
     [self, other].allSatisfy { value in
       switch value {

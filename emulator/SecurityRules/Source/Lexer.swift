@@ -1,7 +1,7 @@
-/// The smallest part of a rules file that has a meaning.
+/// The smallest meaningful unit of a rules file.
 enum Token: Equatable {
   case identifier(String)
-  /// At most the magnitude of the smallest number.
+  /// An integer; at most the magnitude of the smallest `Int64`.
   case int(UInt64)
   case float(Double)
   case string(String)
@@ -9,10 +9,10 @@ enum Token: Equatable {
   /// An operator, a bracket or another sign.
   case sign(String)
   case end
-  /// Scalars that are no token.
+  /// Scalars that form no token.
   case unreadable
 
-  /// The token as a message quotes it.
+  /// The token as error messages quote it.
   var quoted: String {
     switch self {
     case .identifier(let name): name
@@ -27,10 +27,10 @@ enum Token: Equatable {
   }
 }
 
-/// Reads a rules file token by token, from wherever its parser says.
+/// A reader of tokens, starting at any position that the parser sets.
 ///
-/// A slash is a path's beginning or a division by where it stands, which the parser knows: it reads
-/// a path's segments by itself.
+/// A slash starts a path or is a division, depending on the context. The parser has this context
+/// and reads the segments of paths itself.
 struct Lexer {
   let source: SourceText
   /// The offset of the next scalar.
@@ -45,7 +45,7 @@ struct Lexer {
     return index < scalars.count ? scalars[index] : nil
   }
 
-  /// Passes over white space and comments.
+  /// Skips white space and comments.
   mutating func skipSpace() throws(RulesIssue) {
     while let scalar = peek() {
       if scalar.properties.isWhitespace || scalar == "\u{FEFF}" {
@@ -66,7 +66,7 @@ struct Lexer {
     }
   }
 
-  /// The next token; `start` is its first scalar's offset.
+  /// Reads the next token; `start` is the offset of its first scalar.
   mutating func next() throws(RulesIssue) -> (token: Token, start: Int) {
     try skipSpace()
     let start = offset
@@ -107,7 +107,7 @@ struct Lexer {
 
   static func isDigit(_ scalar: Unicode.Scalar) -> Bool { ("0"..."9").contains(scalar) }
 
-  /// Letters, digits and underscores from here on.
+  /// Reads letters, digits and underscores up to the next other scalar.
   mutating func word() -> String {
     var view = String.UnicodeScalarView()
     while let scalar = peek(), Self.isLetter(scalar) || Self.isDigit(scalar) {
@@ -137,7 +137,7 @@ struct Lexer {
       throw issue("Unexpected '\(word())'.", from: start)
     }
     guard isFloat else {
-      // The smallest number has its sign before it; see the parser.
+      // The sign of the smallest integer is a separate token; see the parser.
       guard let value = UInt64(digits), value <= 1 << 63, digits == String(value) else {
         throw issue("Invalid number literal \(digits).", from: start)
       }
@@ -154,7 +154,7 @@ struct Lexer {
     return .float(value)
   }
 
-  /// The parts of a text up to its closing quote.
+  /// Reads the parts of a string literal up to its closing quote.
   private mutating func text(_ take: (Escaped) -> Void) throws(RulesIssue) {
     let start = offset
     guard let quote = peek() else { throw issue("A text is missing.", from: start) }
@@ -186,7 +186,7 @@ struct Lexer {
     }
   }
 
-  /// A part of a text: a character, or a number that stands for one, or for a byte.
+  /// A part of a string literal: a character, a UTF-16 unit or a byte.
   private enum Escaped {
     case scalar(Unicode.Scalar)
     case unit(UInt16)
@@ -194,7 +194,7 @@ struct Lexer {
   }
 
   private mutating func string() throws(RulesIssue) -> String {
-    // Pairs of `\\u` escapes are one character.
+    // A pair of `\\u` escapes can encode one character.
     var units: [UInt16] = []
     try text { part in
       switch part {

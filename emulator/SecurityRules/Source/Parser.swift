@@ -1,32 +1,32 @@
-/// Reads a rules file into its syntax and collects every syntax error.
+/// A parser that turns a rules file into its syntax and collects all syntax errors.
 ///
-/// After an error the parser goes on behind it: at the next `;`, at the end of the block, or at the
-/// next declaration.
+/// After an error the parser continues behind it: at the next `;`, at the end of the block, or at
+/// the next declaration.
 struct Parser {
-  /// All syntax errors of a file, in its order.
+  /// All syntax errors of a file, in file order.
   struct Errors: Error {
     var issues: [RulesIssue]
   }
 
   private var lexer: Lexer
   private var token: Token = .end
-  /// Where the present token begins, and where the one before it ended.
+  /// The start of the current token, and the end of the previous one.
   private var start = 0
   private var lastEnd = 0
 
-  /// Expressions within expressions; deeper ones would exhaust the stack.
+  /// The maximum depth of nested expressions; deeper nesting would exhaust the stack.
   private static let depthMax = 99
-  /// How deeply the parser is in expressions and matches now.
+  /// The current depth of nested expressions and matches.
   private var depth = 0
 
-  /// Errors that are reported at once; a file with more is not a rules file.
+  /// The maximum number of reported errors; a file with more is not a rules file.
   private static let issuesMax = 100
   private var issues: [RulesIssue] = []
-  /// Braces that are open: those of blocks and of maps, not those of wildcards.
+  /// The number of open braces of blocks and maps, without the braces of wildcards.
   private var braces = 0
-  /// Whether a part of the file is no token, such as a text without its end.
+  /// True if a part of the file forms no token, such as a string without a closing quote.
   private var hasUnreadable = false
-  /// The offset at which the parser last went on after an error.
+  /// The offset at which the parser last continued after an error.
   private var resumed = -1
 
   static func parse(_ source: SourceText) throws(Errors) -> FileSyntax {
@@ -42,7 +42,7 @@ struct Parser {
 
   private mutating func advance() throws(RulesIssue) {
     lastEnd = lexer.offset
-    // What cannot be read leaves no token of before.
+    // After a lexical error, the previous token must not remain.
     (token, start) = (.unreadable, lexer.offset)
     do throws(RulesIssue) { (token, start) = try lexer.next() } catch {
       hasUnreadable = true
@@ -54,7 +54,7 @@ struct Parser {
 
   private func isAt(word: String) -> Bool { token == .identifier(word) }
 
-  /// Passes over a sign if it stands here.
+  /// Skips a sign if it is the current token.
   private mutating func skip(_ sign: String) throws(RulesIssue) -> Bool {
     guard isAt(sign) else { return false }
     count(sign)
@@ -86,7 +86,7 @@ struct Parser {
     return name
   }
 
-  /// Words that cannot be names.
+  /// The words that cannot be names.
   private static let reserved: Set<String> = [
     "true", "false", "null", "in", "is", "if", "let", "return", "function", "match", "allow",
     "service",
@@ -102,7 +102,7 @@ struct Parser {
 
   private func range(from start: Int) -> SourceRange { lexer.source.range(start, lastEnd) }
 
-  /// Runs `body` one level deeper, where that is still allowed.
+  /// Runs `body` one level deeper; throws if the maximum depth is exceeded.
   private mutating func nested<Result>(
     _ body: (inout Parser) throws(RulesIssue) -> Result
   ) throws(RulesIssue) -> Result {
@@ -116,7 +116,7 @@ struct Parser {
 
   // MARK: Errors
 
-  /// Keeps an error; a second one at the same place follows from the first.
+  /// Records an error; a second error at the same offset follows from the first and is dropped.
   private mutating func record(_ issue: RulesIssue) {
     guard issues.count < Self.issuesMax, issues.last?.range.offset != issue.range.offset else {
       return
@@ -125,33 +125,35 @@ struct Parser {
     if issues.count == Self.issuesMax { stop() }
   }
 
-  /// Leaves the rest of the file unread.
+  /// Skips the rest of the file.
   private mutating func stop() {
     lexer.offset = lexer.source.scalars.count
     (token, start) = (.end, lexer.offset)
   }
 
-  /// Words that begin a declaration, and occur nowhere else.
+  /// The words that begin a declaration and occur nowhere else.
   private static let declarations: Set<String> = ["allow", "match", "function", "service"]
 
   private var isAtDeclaration: Bool {
     if case .identifier(let word) = token { Self.declarations.contains(word) } else { false }
   }
 
-  /// Passes over one token, readable or not.
+  /// Skips one token, even if it is unreadable.
   private mutating func pass() {
     if case .sign(let sign) = token { count(sign) }
     let before = lexer.offset
     do { try advance() } catch {
-      // The first error of a statement is reported; these are in what is skipped.
+      // Only the first error of a statement is reported; further errors are in skipped text.
       if lexer.offset == before { lexer.offset += 1 }
     }
   }
 
-  /// Keeps an error of a statement and goes on behind it, in a block with so many braces open.
+  /// Records an error in a statement and continues behind it.
+  ///
+  /// `block` is the number of open braces in the enclosing block.
   private mutating func resume(after issue: RulesIssue, braces block: Int) {
     record(issue)
-    // A word that cannot be read where it stands is passed over when it is seen again.
+    // A token that stopped the parser at the same offset before is skipped.
     if resumed == start, token != .end { pass() }
     while token != .end, !isAtDeclaration {
       if isAt("}"), braces <= block { break }
@@ -163,7 +165,7 @@ struct Parser {
     resumed = start
   }
 
-  /// Keeps an error in what stands before a block and goes on within the block, if there is one.
+  /// Records an error in the head of a block and enters the block if there is one.
   private mutating func enterBlock(after issue: RulesIssue, _ words: Set<String>) -> Bool {
     record(issue)
     let block = braces
@@ -178,7 +180,7 @@ struct Parser {
     return false
   }
 
-  /// Passes over a statement where none may stand.
+  /// Skips a statement at a position that allows none.
   private mutating func passJunk() {
     while token != .end {
       let isEnd = isAt(";") || isAt("}")
@@ -187,7 +189,9 @@ struct Parser {
     }
   }
 
-  /// Keeps a misspelt word and takes it for the word that was meant; false for another word.
+  /// Records a misspelled word and replaces it with the most similar candidate.
+  ///
+  /// Returns false if no candidate is similar enough.
   private mutating func correct(_ candidates: [String]) -> Bool {
     guard case .identifier(let word) = token, let meant = Spelling.nearest(to: word, in: candidates)
     else { return false }
@@ -221,7 +225,7 @@ struct Parser {
           file.services += try service().map { [$0] } ?? []
         } else {
           record(unexpected(isAt("}") ? "no further '}'" : "'service'"))
-          // A match without its service is read all the same, for the errors in it.
+          // A match outside a service is still parsed, to report the errors in it.
           if isAt(word: "match") { _ = try nestedMatch() } else { passJunk() }
           braces = 0
         }
@@ -291,13 +295,13 @@ struct Parser {
     return service
   }
 
-  /// Passes over the brace that ends a block, or reports that the file ends before it.
+  /// Skips the brace that ends a block, or reports that the file ends before it.
   private mutating func endBlock() throws(RulesIssue) {
     guard token == .end else {
       _ = try skip("}")
       return
     }
-    // Where a part could not be read, braces may be in it.
+    // An unreadable part of the file may contain braces.
     if !hasUnreadable { record(issue("Unexpected '<EOF>'. Missing '}'.", from: start)) }
   }
 
@@ -305,7 +309,7 @@ struct Parser {
     try nested { parser throws(RulesIssue) in try parser.match() }
   }
 
-  /// A match whose keyword is missing before its path.
+  /// Parses a match whose keyword is missing before its path.
   private mutating func unnamedMatch() throws(RulesIssue) -> MatchSyntax? {
     record(issue("Missing 'match' keyword before path.", from: start))
     return try nested { parser throws(RulesIssue) in
@@ -319,7 +323,7 @@ struct Parser {
     return try match(from: start)
   }
 
-  /// A match from its path on.
+  /// Parses a match from its path on.
   private mutating func match(from start: Int) throws(RulesIssue) -> MatchSyntax? {
     var match = MatchSyntax(path: [], range: range(from: start))
     do throws(RulesIssue) {
@@ -382,7 +386,7 @@ struct Parser {
         parts.append(.capture(name, place))
       }
       guard isAt("}") else { throw unexpected("'}'") }
-      // The brace is the last thing that was read.
+      // The brace is the last token that was read.
       lastEnd = lexer.offset
     }
     try advance()
@@ -418,7 +422,7 @@ struct Parser {
     )
   }
 
-  /// What stands behind the methods of an `allow`: nothing, or `: if` and an expression.
+  /// Parses the rest of an `allow` after its methods: nothing, or `: if` and an expression.
   private mutating func condition() throws(RulesIssue) -> Syntax? {
     if isAt(word: "if") {
       record(issue("Missing ':' before 'if' condition.", from: start))
@@ -544,7 +548,7 @@ struct Parser {
     return try made(sign == "&&" ? .and(operands) : .or(operands), from: start, at: place)
   }
 
-  /// The operators with two operands, loosest first; those of one row are read from the left.
+  /// The binary operators by increasing precedence; operators in one row are left-associative.
   private static let rows: [Set<String>] = [
     ["in"], ["==", "!=", "is"], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/", "%"],
   ]
@@ -561,7 +565,7 @@ struct Parser {
       default: return left
       }
       guard Self.rows[row].contains(name) else { return left }
-      // Production reads a slash before a letter as the beginning of a path.
+      // Production reads a slash before a letter as the start of a path.
       if name == "/", let next = lexer.peek(),
         Lexer.isLetter(next) || Lexer.isDigit(next) || next == "("
       {
@@ -578,7 +582,7 @@ struct Parser {
         guard let operation = BinaryOperator(rawValue: name) else {
           throw unexpected("an operator")
         }
-        // Before `made`, which would else see where its operator ended.
+        // The operand is parsed before `made`, so that the range includes it.
         let right = try binary(row + 1)
         left = try made(.binary(operation, left, right), from: start, at: place)
       }
@@ -729,7 +733,7 @@ struct Parser {
       try advance()
       parts.append(.value(try expression()))
       guard isAt(")") else { throw unexpected("')'") }
-      // What follows the bracket is read as a part of the path.
+      // The text after the bracket belongs to the path.
       lexer.offset = self.start + 1
     }
     guard !parts.isEmpty else { throw issue("A path's segment is missing.", from: start) }
@@ -737,7 +741,7 @@ struct Parser {
     return try made(.path(parts), from: start)
   }
 
-  /// The text of a path's segment from here on.
+  /// Reads the text of a path segment.
   private mutating func pathText() -> String {
     var view = String.UnicodeScalarView()
     var brackets = 0
@@ -756,7 +760,7 @@ struct Parser {
     return String(view)
   }
 
-  /// An expression that begins at `start`; issues about its value point at `place`.
+  /// Creates an expression that begins at `start`; issues about its value are reported at `place`.
   private func made(
     _ kind: Syntax.Kind,
     from start: Int,

@@ -1,20 +1,20 @@
-/// A place in a rules file.
+/// A range in a rules file.
 package struct SourceRange: Sendable, Hashable {
-  /// Counted from 1.
+  /// The line, counted from 1.
   package var line: Int
-  /// In Unicode scalars, counted from 1.
+  /// The column in Unicode scalars, counted from 1.
   package var column: Int
-  /// Unicode scalars before the place.
+  /// The number of Unicode scalars before the range.
   package var offset: Int
-  /// The offset of the last scalar that belongs to it.
+  /// The offset of the last scalar in the range.
   package var endOffset: Int
 }
 
-/// A rules file by Unicode scalars, which its places count.
+/// A rules file as Unicode scalars, in which ranges are counted.
 struct SourceText: Sendable {
   let name: String
   let scalars: [Unicode.Scalar]
-  /// The offset at which each line begins.
+  /// The offset of the start of each line.
   private let lineStarts: [Int]
 
   init(name: String, content: String) {
@@ -25,7 +25,7 @@ struct SourceText: Sendable {
     lineStarts = starts
   }
 
-  /// The place from one offset up to, without, another.
+  /// Returns the range from `start` up to but not including `end`.
   func range(_ start: Int, _ end: Int) -> SourceRange {
     var low = 0
     var high = lineStarts.count
@@ -50,9 +50,9 @@ struct SourceText: Sendable {
   }
 }
 
-/// What the compiler says of a rules file.
+/// An error or a warning about a rules file.
 package struct RulesIssue: Sendable, Hashable, Error {
-  /// How bad it is; a file with an error is not taken.
+  /// The severity of an issue; a file with an error is rejected.
   package enum Severity: String, Sendable {
     case error = "ERROR"
     case warning = "WARNING"
@@ -61,15 +61,15 @@ package struct RulesIssue: Sendable, Hashable, Error {
   package var severity: Severity
   package var range: SourceRange
   package var description: String
-  /// Whether a name, such as that of a variable, a function or a member, stands for nothing.
+  /// True if a name, such as a variable, function or member, is unknown.
   ///
-  /// Such rules can be loaded, because the part that uses the name only fails when it is evaluated,
-  /// but nobody means them.
+  /// Such rules can be loaded, because the part with the name only fails when it is evaluated. They
+  /// are still mistakes.
   package var isUnknownName = false
 }
 
 extension RulesIssue {
-  /// `line:column: severity: description`, as compilers write it.
+  /// The issue in the format of compilers: `line:column: severity: description`.
   package var text: String {
     "\(range.line):\(range.column): \(severity.rawValue.lowercased()): \(description)"
   }

@@ -1,14 +1,14 @@
-/// Finds the word that a misspelt one was probably meant to be.
+/// The search for the intended word of a misspelling.
 enum Spelling {
-  /// Candidates that are compared with one word; a file may declare thousands of functions.
+  /// The maximum number of candidates to compare; a file may declare thousands of functions.
   private static let candidatesMax = 200
-  /// Longer words are not compared: the cost grows with the square of the length.
+  /// The maximum length of words to compare, because the cost grows with the square of the length.
   private static let lengthMax = 40
 
-  /// The candidate with the fewest differences; nil when none is near.
+  /// Returns the candidate with the fewest differences; nil if none is similar enough.
   static func nearest(to word: String, in candidates: [String]) -> String? {
     guard word.unicodeScalars.count <= lengthMax else { return nil }
-    // One difference in three letters, and at most three, is still the same word.
+    // One difference per three letters, and at most three in all, still counts as a misspelling.
     let differencesMax = min(3, max(1, word.unicodeScalars.count / 3))
     var best: (candidate: String, differences: Int)?
     for candidate in candidates.prefix(candidatesMax) where candidate != word {
@@ -19,9 +19,12 @@ enum Spelling {
     return best?.candidate
   }
 
-  /// Insertions, removals, replacements and exchanges of neighbors between two words.
+  /// Returns the edit distance of two words.
+  ///
+  /// Insertions, deletions, replacements and transpositions of neighboring letters count as one
+  /// difference each. If the lengths differ by more than `max`, the result is `Int.max`.
   private static func differences(_ left: String, _ right: String, max: Int) -> Int {
-    // Letters that differ only in their case are the same.
+    // The comparison ignores case.
     let left = Array(left.lowercased().unicodeScalars)
     let right = Array(right.lowercased().unicodeScalars)
     guard abs(left.count - right.count) <= max else { return .max }

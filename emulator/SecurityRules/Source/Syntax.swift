@@ -1,10 +1,10 @@
-/// An expression as it is written; names are not looked up yet.
+/// A parsed expression whose names are not resolved yet.
 final class Syntax: Sendable {
   let kind: Kind
   let range: SourceRange
-  /// Where issues about the value point: the operator of an operation, the name of a method.
+  /// The position reported for issues about the value: the operator or the method name.
   let place: SourceRange
-  /// The number of expressions on the longest way down, this one included.
+  /// The number of nested expressions on the deepest path, including this expression.
   let depth: Int
 
   init(_ kind: Kind, _ range: SourceRange, at place: SourceRange? = nil) {
@@ -13,7 +13,7 @@ final class Syntax: Sendable {
     self.place = place ?? range
     switch kind {
     case .and(let operands), .or(let operands):
-      // As deep as the operators between them would be, one within the other.
+      // The operands are as deep as they would be in nested binary operators.
       depth =
         operands.enumerated().map { place, operand in
           operand.depth + operands.count - max(place, 1)
@@ -31,7 +31,7 @@ final class Syntax: Sendable {
     case not(Syntax)
     case negative(Syntax)
     case binary(BinaryOperator, Syntax, Syntax)
-    /// Two or more operands, from the left.
+    /// Two or more operands, from left to right.
     case and([Syntax])
     case or([Syntax])
     case typeTest(Syntax, String)
@@ -40,7 +40,7 @@ final class Syntax: Sendable {
     /// A call of a function or, with a receiver, of a method.
     case call(receiver: Syntax?, name: String, arguments: [Syntax])
     case index(Syntax, Syntax)
-    /// A part of a list or a text; a bound may be left out.
+    /// A part of a list, a string or a path; either bound may be omitted.
     case slice(Syntax, from: Syntax?, to: Syntax?)
 
     fileprivate var children: [Syntax] {
@@ -61,7 +61,7 @@ final class Syntax: Sendable {
   }
 }
 
-/// A segment of a path: text as it stands or the value of an expression.
+/// A segment of a path: literal text or the value of an expression.
 enum PathPart: Sendable {
   case text(String)
   case value(Syntax)
@@ -87,7 +87,7 @@ enum BinaryOperator: String, Sendable {
   case isIn = "in"
 }
 
-/// A rules file as it is written.
+/// A parsed rules file.
 struct FileSyntax: Sendable {
   var version = 1
   var functions: [FunctionSyntax] = []
@@ -118,9 +118,9 @@ enum PatternPart: Sendable, Hashable {
 
 struct AllowSyntax: Sendable {
   var methods: Set<AccessMethod>
-  /// Words that stand for no method, and so allow nothing.
+  /// Words that name no method and therefore allow nothing.
   var unknownMethods: [(name: String, range: SourceRange)]
-  /// Nil for a rule that always allows.
+  /// The condition; nil for a rule that always allows.
   var condition: Syntax?
   var range: SourceRange
 }
@@ -129,9 +129,9 @@ struct FunctionSyntax: Sendable {
   var name: String
   var parameters: [(name: String, range: SourceRange)]
   var lets: [LetSyntax]
-  /// Nil only in a file with syntax errors.
+  /// The returned expression; nil only in a file with syntax errors.
   var result: Syntax?
-  /// The function's name.
+  /// The range of the function's name.
   var range: SourceRange
 }
 
@@ -141,11 +141,11 @@ struct LetSyntax: Sendable {
   var range: SourceRange
 }
 
-/// What a request does with one document or object.
+/// An action of a request on one document or object.
 package enum AccessMethod: String, Sendable, CaseIterable {
   case get, list, create, update, delete
 
-  /// The methods that a word after `allow` stands for; nil for another word.
+  /// Returns the methods for a word after `allow`; nil for an unknown word.
   static func named(_ word: String) -> Set<AccessMethod>? {
     switch word {
     case "read": [.get, .list]

@@ -1,8 +1,9 @@
 import DocumentModel
 
-/// A text as a key: what only looks alike, such as `K` and the sign of the kelvin, is another.
+/// A string key that compares by bytes.
 ///
-/// Swift's own equality, which dictionaries of texts use, holds canonically equivalent ones for one.
+/// Swift's own equality, which dictionaries of strings use, treats canonically equivalent strings
+/// as equal. An example is the letter `K` and the kelvin sign.
 struct ExactText: Sendable, Hashable {
   var text: String
 

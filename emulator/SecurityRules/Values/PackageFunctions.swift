@@ -4,7 +4,7 @@ import Foundation
 
 /// The functions of `math`, `timestamp`, `duration`, `latlng` and `hashing`.
 enum PackageFunctions {
-  /// How many arguments a function takes; nil when there is none of the name.
+  /// Returns the number of parameters of a function; nil if there is no such function.
   static func argumentCount(_ package: String, _ name: String) -> Int? {
     counts[package]?[name]
   }
@@ -48,7 +48,7 @@ enum PackageFunctions {
     case "abs":
       guard case .int(let whole) = arguments[0] else { return .float(number.magnitude) }
       return .int(Int64(truncatingIfNeeded: whole.magnitude))
-    // Unlike the documentation says, these two are not whole numbers by their type.
+    // Contrary to the documentation, these two functions do not return an `int`.
     case "ceil": return .float(number.rounded(.up))
     case "floor": return .float(number.rounded(.down))
     case "round":
@@ -138,7 +138,7 @@ enum PackageFunctions {
     switch name {
     case "md5": return .bytes(Array(Insecure.MD5.hash(data: bytes)))
     case "sha256": return .bytes(Array(SHA256.hash(data: bytes)))
-    // The sums' bytes come lowest first, as production has them.
+    // The bytes of the checksums are in little-endian order, as in production.
     case "crc32": return .bytes(sum(bytes, 0xEDB8_8320))
     case "crc32c": return .bytes(sum(bytes, 0x82F6_3B78))
     default: return nil

@@ -1,7 +1,7 @@
 import LinearRegex
 import Synchronization
 
-/// Regular expressions that were read before, a bounded number of them.
+/// A bounded cache of compiled regular expressions.
 final class PatternCache: Sendable {
   private static let patternsMax = 256
 

@@ -1,4 +1,4 @@
-/// `int()`, `float()`, `string()` and `path()`.
+/// The conversions `int()`, `float()`, `string()` and `path()`.
 enum RuleConversions {
   static func convert(
     _ value: RuleValue,
@@ -28,14 +28,18 @@ enum RuleConversions {
     throw .unsupported("\(function.rawValue)(\(value.typeName))")
   }
 
-  /// A number without its fraction; the nearest one there is for those too large, 0 for no number.
+  /// Truncates a number to an integer.
+  ///
+  /// Numbers out of range become the nearest `Int64`, and NaN becomes 0.
   static func whole(_ number: Double) -> Int64 {
     if number.isNaN { return 0 }
     if number >= 0x1p63 { return .max }
     return number < -0x1p63 ? .min : Int64(number)
   }
 
-  /// A value as text, as paths and `join` have it, too; nil for a type that has none.
+  /// Returns a value as a string; nil for a type without a string form.
+  ///
+  /// Paths and `join` use the same conversion.
   static func text(_ value: RuleValue) -> String? {
     switch value {
     case .string(let text): text
@@ -48,12 +52,14 @@ enum RuleConversions {
     }
   }
 
-  /// A number as Java writes it: with an exponent from ten millions on, and below a thousandth.
+  /// Formats a number as Java does.
+  ///
+  /// It uses an exponent from ten million on and below one thousandth.
   private static func text(_ number: Double) -> String {
     if number.isNaN { return "NaN" }
     if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
     if number == 0 || (1e-3..<1e7).contains(number.magnitude) { return String(number) }
-    // The digits of Swift's text, the point moved behind the first.
+    // The digits of Swift's format, with the point moved behind the first digit.
     let parts = String(number.magnitude).split(separator: "e")
     let plain = parts[0].split(separator: ".")
     var exponent = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
@@ -71,9 +77,9 @@ enum RuleConversions {
 }
 
 extension RulePath {
-  /// The path that a text spells, with or without a slash before it.
+  /// Parses the path in a string, with or without a leading slash.
   fileprivate init(template text: String) throws(OperationError) {
-    // By bytes: a slash and a mark that follows it are one `Character`.
+    // The string is split by bytes, because a slash and a combining mark form one `Character`.
     let slash = UInt8(ascii: "/")
     var rest = Array(text.utf8)[...]
     if rest.first == slash { rest = rest.dropFirst() }

@@ -2,19 +2,19 @@ package import DocumentModel
 
 /// A map of the rules language.
 package enum RuleMap: Sendable {
-  /// Of a document, not converted yet.
+  /// The fields of a document or of a map in it, not converted yet.
   case fields(MapValue)
-  /// A document as `resource` and `get` show it: its `data`, its `id` and its `__name__`.
+  /// A document as `resource` and `get` return it, with the members `data`, `id` and `__name__`.
   indirect case document(FirestoreDocument)
-  /// Made by rules, or for them.
+  /// A map created by rules or for them.
   case members(RuleMembers)
 
-  /// A map that rules see; names that differ in bytes are different.
+  /// Creates a map from names and values; names that differ in bytes are different.
   package init(_ members: some Sequence<(String, RuleValue)>) {
     self = .members(RuleMembers(members))
   }
 
-  /// A map that rules see.
+  /// Creates a map from a dictionary.
   package static func entries(_ entries: [String: RuleValue]) -> RuleMap {
     RuleMap(entries.lazy.map { ($0.key, $0.value) })
   }
@@ -33,7 +33,7 @@ package enum RuleMap: Sendable {
     }
   }
 
-  /// Whether there is a value, which is not looked at.
+  /// Indicates whether a key has a value, without converting the value.
   func contains(_ key: String) -> Bool {
     if case .fields(let fields) = self { fields[key] != nil } else { self[key] != nil }
   }
@@ -46,7 +46,7 @@ package enum RuleMap: Sendable {
     }
   }
 
-  /// In the order of their bytes.
+  /// The keys in the order of their bytes.
   var keys: [String] {
     switch self {
     case .fields(let fields): fields.keys
@@ -56,20 +56,20 @@ package enum RuleMap: Sendable {
   }
 }
 
-/// Values by name; of two with one name the later counts.
+/// Values by name; of two values with the same name, the later one counts.
 package struct RuleMembers: Sendable {
   private struct Entry {
     var name: String
     var value: RuleValue
   }
 
-  /// Ascending by the bytes of their names, each name once.
+  /// The entries, ordered by the bytes of their names; each name occurs once.
   private var entries: [Entry] = []
 
   init() {}
 
   init(_ members: some Sequence<(String, RuleValue)>) {
-    // Of equal names, later ones stay behind earlier ones, which they then replace.
+    // Among equal names, later entries come after earlier ones and then replace them.
     let sorted = members.enumerated().sorted { left, right in
       let order = ValueOrder.compareText(left.element.0, right.element.0)
       return order == .equal ? left.offset < right.offset : order == .less
@@ -96,7 +96,7 @@ package struct RuleMembers: Sendable {
     }
   }
 
-  /// Where a name stands, or where it would have to be put.
+  /// Returns the index of a name, or the index at which to insert it.
   private func place(of name: String) -> (place: Int, isPresent: Bool) {
     var low = 0
     var high = entries.count
@@ -113,6 +113,6 @@ package struct RuleMembers: Sendable {
 
   var count: Int { entries.count }
 
-  /// In the order of their bytes.
+  /// The names in the order of their bytes.
   var keys: [String] { entries.map(\.name) }
 }

@@ -2,9 +2,9 @@ import DocumentModel
 import Foundation
 import LinearRegex
 
-/// The methods of values, and what brackets do.
+/// The methods of values, and the bracket operators.
 enum RuleMethods {
-  /// Whether no type has a method of this name.
+  /// Indicates whether no type has a method with this name.
   static func isUnknown(_ name: String) -> Bool { !names.contains(name) }
 
   private static let names: Set<String> = [
@@ -16,7 +16,9 @@ enum RuleMethods {
     "latitude", "longitude", "distance", "bind",
   ]
 
-  /// Calls a method; what it does beyond looking at its operands once is taken from `work`.
+  /// Calls a method.
+  ///
+  /// Work beyond a single pass over the operands is subtracted from `work`.
   static func call(
     _ name: String,
     on receiver: RuleValue,
@@ -90,7 +92,7 @@ enum RuleMethods {
       else {
         throw .unsupported("\(value.typeName)[\(from?.typeName ?? ""):\(to?.typeName ?? "")]")
       }
-      // Even an empty part begins at something, and ends behind something.
+      // Even an empty slice must start before an element and end after one.
       guard 0 <= from, from < count, 0 < to, to <= count else { throw outOfBounds }
       guard from <= to else { throw OperationError(message: "Illegal range error.") }
       return Int(from)..<Int(to)
@@ -154,7 +156,7 @@ enum RuleMethods {
     }
   }
 
-  /// A text with the ASCII letters of a range replaced; others have no case here.
+  /// Returns a string with the ASCII letters of a range mapped; other letters have no case here.
   private static func mapped(
     _ text: String,
     _ range: ClosedRange<Unicode.Scalar>,
@@ -164,7 +166,7 @@ enum RuleMethods {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Texts that replacing and joining may make, which could double and double again.
+  /// The maximum size of results of `replace` and `join`, which could otherwise double repeatedly.
   private static let textBytesMax = 4 << 20
   private static let tooLong = OperationError(message: "The text has become too long.")
 
@@ -222,7 +224,9 @@ enum RuleMethods {
     }
   }
 
-  /// The lists that are compared without sets: the names of a document's fields, for example.
+  /// The maximum length of lists that are compared without sets.
+  ///
+  /// The field names of a document are usually such a list.
   private static let shortCountMax = 16
 
   private static func compare(
@@ -247,7 +251,7 @@ enum RuleMethods {
     }
   }
 
-  /// Comparing every element with every other one must not cost more than sets of them.
+  /// Indicates whether pairwise comparison of a list's elements costs no more than sets of them.
   private static func isShort(_ list: [RuleValue]) -> Bool {
     list.count <= shortCountMax
       && list.allSatisfy { element in
@@ -390,7 +394,7 @@ enum RuleMethods {
     }
   }
 
-  /// Metres along a great circle of a sphere of the earth's mean radius.
+  /// Returns the great-circle distance in meters on a sphere with the earth's mean radius.
   private static func distance(_ a: GeoPoint, _ b: GeoPoint) -> Double {
     let radians = Double.pi / 180
     let (latitude, other) = (a.latitude * radians, b.latitude * radians)

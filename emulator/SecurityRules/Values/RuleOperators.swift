@@ -1,6 +1,6 @@
 import DocumentModel
 
-/// What is wrong with an operator's or a method's operands; the evaluation adds the place.
+/// An error in the operands of an operator or a method; the evaluation adds the position.
 struct OperationError: Error {
   var message: String
 
@@ -13,7 +13,7 @@ struct OperationError: Error {
   )
 }
 
-/// The operators on values that are known.
+/// The operators on known values.
 enum RuleOperators {
   static func value(
     _ operation: BinaryOperator,
@@ -46,12 +46,12 @@ enum RuleOperators {
     }
   }
 
-  /// An order of two values of one kind that has one.
+  /// The order of two values of the same kind.
   enum Order {
     case less, equal, greater
   }
 
-  /// How two values are ordered; nil when their types have no common order, or one is no number.
+  /// Returns the order of two values; nil if their types have no common order or one is NaN.
   static func order(_ left: RuleValue, _ right: RuleValue) -> Order? {
     func order<T: Comparable>(_ a: T, _ b: T) -> Order? {
       if a < b { .less } else if a == b { .equal } else if a > b { .greater } else { nil }
@@ -81,7 +81,7 @@ enum RuleOperators {
     _ right: RuleValue
   ) throws(OperationError) -> Bool {
     guard let order = order(left, right) else {
-      // What is not a number is neither less nor greater than one.
+      // NaN is neither less nor greater than a number.
       if left.isNumber, right.isNumber { return false }
       throw .unsupported("\(left.typeName) \(operation.rawValue) \(right.typeName)")
     }
@@ -159,7 +159,7 @@ enum RuleOperators {
       case .divide: a.dividedReportingOverflow(by: b)
       default: a.remainderReportingOverflow(dividingBy: b)
       }
-    // The smallest number divided by −1 is itself again.
+    // The smallest integer divided by −1 is the same integer again.
     guard !overflows || operation == .divide || operation == .remainder else { throw overflow }
     return result
   }
@@ -191,7 +191,7 @@ extension RuleValue {
 extension RuleTimestamp {
   var totalNanos: Int128 { Int128(seconds) * 1_000_000_000 + Int128(nanos) }
 
-  /// Throws outside the years 1 to 9999.
+  /// Creates a timestamp; throws outside the years 1 to 9999.
   init(totalNanos: Int128) throws(OperationError) {
     var seconds = totalNanos / 1_000_000_000
     var nanos = totalNanos % 1_000_000_000
@@ -212,19 +212,19 @@ extension RuleDuration {
   }
 }
 
-/// The types by which `is` asks.
+/// The types that the operator `is` can test.
 enum RuleTypes {
   static let names: Set<String> = [
     "bool", "bytes", "float", "int", "list", "latlng", "number", "path", "map", "string",
     "timestamp", "duration", "set", "map_diff", "constraint", "vector",
   ]
 
-  /// Whether a value has a type; nil for a type that does not exist.
+  /// Indicates whether a value has a type; nil for an unknown type.
   static func test(_ value: RuleValue, _ type: String) -> Bool? {
     guard names.contains(type) else { return nil }
     switch (type, value) {
     case ("number", _): return value.isNumber
-    // In Firebase's emulator no value is one.
+    // In Firebase's emulator no value has this type.
     case ("set", _): return false
     default: return value.typeName == type
     }

@@ -1,14 +1,14 @@
 import DocumentModel
 
-/// Different elements, in the order in which they came.
+/// A set of values in insertion order.
 package struct RuleSet: Sendable {
   private(set) var elements: [RuleValue] = []
-  /// The places of elements by what equal ones have in common; nil while there are few.
+  /// The indices of elements by equality hash; nil while there are few elements.
   private var places: [Int: [Int]]?
-  /// Up to so many elements, comparing each costs less than hashing.
+  /// The number of elements up to which comparing all of them is faster than hashing.
   private static let fewMax = 8
 
-  /// Whether `1` and `1.0` are one element, as in the sets of rules but not in their lists.
+  /// True if `1` and `1.0` are one element, as in the sets of rules but not in their lists.
   private let unifiesNumbers: Bool
 
   init(_ elements: some Sequence<RuleValue>, unifyingNumbers: Bool = true) {
@@ -23,7 +23,7 @@ package struct RuleSet: Sendable {
       if elements.count > Self.fewMax { indexElements() }
       return
     }
-    // What equals nothing, not even itself, is an element each time and is never found.
+    // A value that does not even equal itself is added each time and never found.
     guard let key = element.equalityHash else { return elements.append(element) }
     guard !contains(element, places?[key]) else { return }
     places?[key, default: []].append(elements.count)
@@ -55,18 +55,18 @@ package struct RuleSet: Sendable {
 }
 
 extension RuleValue {
-  /// A number that equal values share; nil for what equals nothing.
+  /// A hash that equal values share; nil for a value that equals nothing.
   fileprivate var equalityHash: Int? {
     var hasher = Hasher()
     return combine(into: &hasher) ? hasher.finalize() : nil
   }
 
-  /// Whether something may equal the value.
+  /// Adds the value to a hash; false if no value equals it.
   private func combine(into hasher: inout Hasher) -> Bool {
     switch self {
     case .null: hasher.combine(0)
     case .bool(let value): hasher.combine(value)
-    // The numbers of both types may be one.
+    // An integer and a float may be equal.
     case .int(let number): hasher.combine(Double(number))
     case .float(let number):
       guard !number.isNaN else { return false }
@@ -91,7 +91,7 @@ extension RuleValue {
         hasher.combine(ExactText(key))
         return map[key]?.combine(into: &hasher) ?? false
       }
-    // Their order does not count.
+    // The order of elements does not matter.
     case .set(let set): hasher.combine(set.count)
     case .mapDiff, .queried: return false
     }

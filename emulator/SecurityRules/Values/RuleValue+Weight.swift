@@ -1,19 +1,19 @@
 import DocumentModel
 
 extension RuleValue {
-  /// How many values and bytes of text this is, counted no further than to a bound.
+  /// Returns the number of values and bytes of text in this value, counted up to a bound.
   ///
-  /// A value that stands at two places counts twice, as it is compared twice.
+  /// A value that occurs at two places counts twice, because it is compared twice.
   func weight(atMost bound: Int) -> Int {
     var weight = 0
     add(to: &weight, bound)
     return weight
   }
 
-  /// What a method has to look at of the value on which it is called, and of its arguments.
+  /// Returns the work of reading a method's receiver and arguments.
   func work(ofCalling method: String, _ arguments: [RuleValue], atMost bound: Int) -> Int {
     switch (method, self) {
-    // Its UTF-16 is counted, many bytes at a time.
+    // The UTF-16 length is counted, many bytes at a time.
     case ("size", .string(let text)): return 1 + text.utf8.count / 32
     case ("size", _), ("get", _): return 1
     default: break
@@ -21,19 +21,19 @@ extension RuleValue {
     return arguments.reduce(weight(atMost: bound)) { $0 + $1.weight(atMost: bound) }
   }
 
-  /// What brackets behind this value have to look at, before an element or a part is taken.
+  /// The work of the bracket operators on this value, before an element or a part is taken.
   var workOfIndexing: Int {
-    // Places in a text are counted in UTF-16.
+    // Indices in a string are counted in UTF-16.
     if case .string(let text) = self { 1 + text.utf8.count / 16 } else { 1 }
   }
 
-  /// What it takes to make this value of the map that holds it.
+  /// Returns the work of creating this value from the map that contains it.
   func work(ofTakingFrom map: RuleValue) -> Int {
-    // A document's own list becomes one of the rules.
+    // A list in a document is converted to a list of rule values.
     if case .map(.fields) = map, case .list(let elements) = self { elements.count } else { 0 }
   }
 
-  /// What an operator has to look at of its operands.
+  /// Returns the work of reading an operator's operands.
   func work(of operation: BinaryOperator, _ other: RuleValue, atMost bound: Int) -> Int {
     switch (operation, self, other) {
     case (.isIn, _, .list), (.isIn, _, .set): other.weight(atMost: bound)

@@ -2,7 +2,7 @@ package import DocumentModel
 
 /// A value of the rules language.
 ///
-/// Maps of documents are converted member by member when they are looked at.
+/// Maps of documents are converted member by member when they are accessed.
 package enum RuleValue: Sendable {
   case null
   case bool(Bool)
@@ -11,20 +11,20 @@ package enum RuleValue: Sendable {
   case string(String)
   case bytes([UInt8])
   case timestamp(RuleTimestamp)
-  // The large ones are boxed, so that the others need no box.
+  // Large cases are boxed, so that the other cases need no box.
   indirect case duration(RuleDuration)
   case latlng(GeoPoint)
-  /// Numbers that belong together, of which rules know nothing but whether they are the same.
+  /// A vector of numbers, which rules can only test for equality.
   case vector([Double])
   case path(RulePath)
   case list([RuleValue])
   case map(RuleMap)
   indirect case set(RuleSet)
   indirect case mapDiff(RuleMapDiff)
-  /// What a query says, or does not say, of a field of its results; see `QueryConstraints`.
+  /// A field of a query's results, with unknown value; see `QueryConstraints`.
   case queried(QueriedPart)
 
-  /// The name by which `is` and messages know the value's type.
+  /// The name of the value's type for `is` and for error messages.
   var typeName: String {
     switch self {
     case .null: "null"
@@ -47,16 +47,16 @@ package enum RuleValue: Sendable {
   }
 }
 
-/// A part of the documents that a query would find, none of which is known yet.
+/// A part of the documents that a query would find, which are not known yet.
 package struct QueriedPart: Sendable, Hashable {
-  /// The names from `resource` on; empty for the resource itself.
+  /// The names after `resource`; empty for the resource itself.
   var names: [String]
 }
 
 /// A point in time with nanoseconds.
 package struct RuleTimestamp: Sendable, Hashable, Comparable {
   package var seconds: Int64
-  /// 0 to 999 999 999.
+  /// The nanoseconds within the second: 0 to 999,999,999.
   package var nanos: Int32
 
   init(seconds: Int64, nanos: Int32) {
@@ -64,7 +64,7 @@ package struct RuleTimestamp: Sendable, Hashable, Comparable {
     self.nanos = nanos
   }
 
-  /// A time as documents have it.
+  /// Creates a timestamp from a document's timestamp.
   package init(_ timestamp: Timestamp) {
     self.init(seconds: timestamp.seconds, nanos: timestamp.nanoseconds)
   }
@@ -75,43 +75,43 @@ package struct RuleTimestamp: Sendable, Hashable, Comparable {
 }
 
 extension RuleTimestamp: CustomStringConvertible {
-  /// RFC 3339, to the microsecond.
+  /// The time in RFC 3339, to the microsecond.
   package var description: String {
     Timestamp(microseconds: Int64(totalNanos / 1000)).description
   }
 }
 
-/// A span of time with nanoseconds, which may be negative.
+/// A span of time in nanoseconds, which may be negative.
 package struct RuleDuration: Sendable, Hashable, Comparable {
-  /// All of it; 315 576 000 000 seconds fit many times over.
+  /// The whole span; the longest span of 315,576,000,000 seconds fits many times over.
   var totalNanos: Int128
 
   package static func < (left: RuleDuration, right: RuleDuration) -> Bool {
     left.totalNanos < right.totalNanos
   }
 
-  /// The longest span, as protobuf's: ten thousand years.
+  /// The longest span, as in protobuf: ten thousand years.
   static let secondsMax: Int128 = 315_576_000_000
 }
 
-/// Segments of a path; some may be placeholders that `bind` fills, or have a name.
+/// The segments of a path, some of which may be placeholders for `bind`.
 package struct RulePath: Sendable, Hashable {
   package var segments: [String]
 
-  /// Whether segments such as `{id}` of a `path()` wait for `bind`.
+  /// True if segments such as `{id}` of a `path()` are still to be filled by `bind`.
   var hasPlaceholders = false
   static let unbound = OperationError(message: "A variable is not bound in path template.")
 
-  /// A path of raw segments.
+  /// Creates a path from segments, which are used as they are.
   package init(_ segments: [String]) { self.segments = segments }
 
-  /// With a slash before each segment.
+  /// The path as text, with a slash before each segment.
   package var text: String { segments.map { "/" + $0 }.joined() }
 
-  /// Whether the segments are the same bytes; others may look alike.
+  /// Indicates whether the segments have the same bytes, even if other strings look alike.
   package static func == (left: RulePath, right: RulePath) -> Bool {
     guard left.segments.count == right.segments.count else { return false }
-    // From the end, because the paths of one database all begin alike.
+    // Comparing from the end is faster, because all paths of one database begin alike.
     for place in left.segments.indices.reversed() {
       guard left.segments[place].isIdentical(to: right.segments[place]) else { return false }
     }
@@ -123,7 +123,7 @@ package struct RulePath: Sendable, Hashable {
   }
 }
 
-/// How one map differs from another, by their own keys.
+/// The differences between two maps, by top-level key.
 package struct RuleMapDiff: Sendable {
   var added: [String] = []
   var removed: [String] = []
@@ -146,7 +146,7 @@ package struct RuleMapDiff: Sendable {
     removed = old.keys.filter { new[$0] == nil }
   }
 
-  /// What is no number has not changed when it still is none.
+  /// Indicates whether a key has the same stored value in both maps; NaN counts as unchanged.
   private static func isExactlyEqual(_ new: RuleMap, _ old: RuleMap, _ key: String) -> Bool {
     guard case .fields(let new) = new, case .fields(let old) = old else { return false }
     return new[key] == old[key]
@@ -154,7 +154,7 @@ package struct RuleMapDiff: Sendable {
 }
 
 extension RuleValue {
-  /// A stored value as rules see it.
+  /// Creates a rule value from a stored value.
   package init(_ value: FirestoreValue) {
     switch value {
     case .null: self = .null
@@ -172,7 +172,9 @@ extension RuleValue {
     }
   }
 
-  /// Equality as `==` has it: an `int` equals a `float` by value, but not within lists and maps.
+  /// Compares two values as `==` does.
+  ///
+  /// An `int` equals a `float` with the same value, but not within lists and maps.
   func equals(_ other: RuleValue) -> Bool {
     switch (self, other) {
     case (.int(let a), .float(let b)), (.float(let b), .int(let a)): Double(a) == b
@@ -180,7 +182,7 @@ extension RuleValue {
     }
   }
 
-  /// Equality of elements: like `equals`, but numbers must be of one type.
+  /// Compares two elements like `equals`, but numbers must have the same type.
   func isSame(as other: RuleValue) -> Bool {
     switch (self, other) {
     case (.null, .null): true
@@ -210,7 +212,7 @@ extension RuleValue {
 }
 
 extension RulePath {
-  /// A document's path as rules spell it: without the project.
+  /// Creates a document's path as rules write it, without the project.
   package init(_ name: DocumentName) {
     self.init(["databases", name.database.database, "documents"] + name.path.segments)
   }

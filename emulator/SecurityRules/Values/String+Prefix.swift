@@ -1,12 +1,13 @@
 extension String {
-  /// The first scalars of a text, in time that does not depend on the text's length.
+  /// Returns the first scalars of a string in time that does not depend on its length.
   ///
-  /// A bound in characters would be no bound: one character can be as long as a document.
+  /// A limit in characters would not limit the size, because one character can be as long as a
+  /// document.
   func prefix(scalarsMax: Int) -> String {
     String(unicodeScalars.prefix(scalarsMax))
   }
 
-  /// The text, or its first scalars and an ellipsis.
+  /// Returns the string, or its first scalars and an ellipsis if it is longer.
   func shortened(scalarsMax: Int) -> String {
     let start = unicodeScalars.prefix(scalarsMax)
     return start.endIndex == endIndex ? self : String(start) + "…"

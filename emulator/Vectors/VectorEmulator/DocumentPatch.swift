@@ -1,14 +1,16 @@
 import RuntimeSupport
 import VectorIndex
 
-/// The fields of a document that a request writes: its vector, others, and what to remove.
+/// The changes of a request to a document: its vector, other fields, and fields to remove.
 struct DocumentPatch: Sendable {
   private(set) var id = ""
   private(set) var values: [Float]?
   private(set) var metadata: [String: MetadataValue] = [:]
   private var removed: [String] = []
 
-  /// A document or a change to one, with `_id` and perhaps `_remove_fields` among its fields.
+  /// Reads a document or a change to it.
+  ///
+  /// Its fields include `_id`, and optionally `_remove_fields`.
   init(_ document: RequestFields, _ index: VectorIndexDescription) throws {
     id = try document.required("_id", document.string("_id"))
     try VectorCatalogue.check(id: id)
@@ -18,12 +20,12 @@ struct DocumentPatch: Sendable {
     try read(fields, removing: document.strings("_remove_fields") ?? [], index)
   }
 
-  /// One change for many documents.
+  /// Creates one change for many documents.
   init(set fields: [String: JSON], remove names: [String], _ index: VectorIndexDescription) throws {
     try read(fields, removing: names, index)
   }
 
-  /// Changes a record; fields that the patch does not name stay.
+  /// Changes a record; fields that the patch does not name stay unchanged.
   func apply(to record: inout VectorRecord) {
     if let values { record.values = values }
     record.metadata.merge(metadata) { $1 }
@@ -80,21 +82,21 @@ struct DocumentPatch: Sendable {
   }
 }
 
-/// The document fields that a reply includes.
+/// The document fields that a response includes.
 struct IncludedFields {
   private let names: Set<String>
   private let all: Bool
 
-  /// The fields that a request names; `*` names all.
+  /// Creates a selection of the named fields; `*` selects all fields.
   init(_ names: [String], emptyIsAll: Bool) {
     self.names = Set(names)
     all = names.contains("*") || (names.isEmpty && emptyIsAll)
   }
 
-  /// Whether the reply includes a field.
+  /// Indicates whether the response includes a field.
   func contains(_ name: String) -> Bool { all || names.contains(name) }
 
-  /// A document's id and the fields that the reply includes.
+  /// Returns a document's id and the included fields as JSON members.
   func members(of record: VectorRecord, _ index: VectorIndexDescription) -> [String: JSON] {
     var members: [String: JSON] = ["_id": .string(record.id)]
     for (name, value) in record.metadata where contains(name) { members[name] = value.json }

@@ -1,23 +1,25 @@
 import RuntimeSupport
 import VectorIndex
 
-/// Reads a metadata filter: `{"field": value}`, `{"field": {"$op": value}}`, `$and`, `$or`.
+/// A parser of metadata filters: `{"field": value}`, `{"field": {"$op": value}}`, `$and`, `$or`.
 struct FilterParser {
-  /// The vector's own field, which no filter may name.
+  /// The name of the vector field, which a filter must not use.
   var vectorField: String?
   private var conditions = 0
 
-  /// Conditions of one filter at all levels together; each is checked for many records.
+  /// The maximum number of conditions in one filter, at all levels together.
+  ///
+  /// Each condition may be checked for many records.
   private static let conditionsMax = 1000
   private static let listMax = 10_000
   private static let depthMax = 32
 
-  /// A parser for one filter.
+  /// Creates a parser for one filter.
   init(vectorField: String? = nil) {
     self.vectorField = vectorField
   }
 
-  /// Reads the filter from a JSON value; an empty object passes everything.
+  /// Parses a filter from a JSON value; an empty object matches everything.
   mutating func parse(_ json: JSON) throws -> MetadataFilter {
     try filter(json, depth: 0)
   }

@@ -1,15 +1,15 @@
 import RuntimeSupport
 import VectorIndex
 
-/// Reads and writes descriptions of indexes, in the forms before and after schemas.
+/// The JSON form of index descriptions, for API versions before and since schemas.
 struct IndexShape {
-  /// Whether the client uses `schema` and `deployment`, not `dimension`, `metric` and `spec`.
+  /// True if the client uses `schema` and `deployment` instead of `dimension`, `metric` and `spec`.
   var hasSchemas: Bool
   var hasReadCapacity: Bool
 
   // MARK: - Reading
 
-  /// The description in a request to create an index.
+  /// Reads the description in a request to create an index.
   func description(_ body: RequestFields) throws -> VectorIndexDescription {
     for feature in ["source_collection", "source_backup_id", "cmek_id"] where body.has(feature) {
       throw StatusError.notEmulated("\(feature) is", "leave it out.")
@@ -20,7 +20,7 @@ struct IndexShape {
     return description
   }
 
-  /// Whether `deletion_protection` is to be on; nil when the request does not say.
+  /// Reads whether `deletion_protection` is to be enabled; nil if the request does not say.
   static func protection(_ body: RequestFields) throws -> Bool? {
     switch try body.string("deletion_protection") {
     case nil: return nil
@@ -33,7 +33,7 @@ struct IndexShape {
     }
   }
 
-  /// Throws for a read capacity other than the one that the emulator has.
+  /// Throws for a read capacity other than on-demand, the only one that is emulated.
   static func checkReadCapacity(_ capacity: RequestFields?) throws {
     guard let capacity else { return }
     switch try capacity.required("mode", capacity.string("mode")) {
@@ -198,7 +198,7 @@ struct IndexShape {
 
   // MARK: - Writing
 
-  /// An index as clients get it.
+  /// Returns the description of an index in a response.
   func json(_ index: VectorIndexDescription, host: String) -> JSON {
     let onDemand: JSON = ["mode": "OnDemand", "status": ["state": "Ready"]]
     let tags = JSON.object(index.tags.mapValues { .string($0) })

@@ -1,7 +1,10 @@
 import JSONText
 
 extension JSON {
-  /// Reads a text as one value; a number beyond the range of a double is infinite.
+  /// Parses a text as one value.
+  ///
+  /// A number beyond the range of a double is infinite in a list of numbers, and an error
+  /// elsewhere.
   static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSON {
     var parser = JSONParser(Builder())
     return try parser.parse(text)

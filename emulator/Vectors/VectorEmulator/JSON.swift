@@ -1,21 +1,23 @@
 import JSONText
 
-/// A JSON value; arrays of numbers are kept as such, because vectors are most of what is sent.
+/// A JSON value, with arrays of numbers as a case of their own.
+///
+/// Most of the transferred data are vectors, so these arrays are not split into single values.
 enum JSON: Sendable, Hashable {
   case null
   case boolean(Bool)
   case number(Double)
   case string(String)
-  /// A list of numbers, not empty.
+  /// A list of numbers; not empty.
   case numbers([Double])
   case array([JSON])
   case object([String: JSON])
-  /// A number in a reply, written as short as a float allows.
+  /// A number in a response, with the shortest text of a float.
   case float(Float)
-  /// A list of numbers in a reply.
+  /// A list of numbers in a response.
   case floats([Float])
 
-  /// What a client calls a value of this kind.
+  /// A readable name for the kind of value, for error messages.
   var kind: String {
     switch self {
     case .null: "null"
@@ -28,7 +30,7 @@ enum JSON: Sendable, Hashable {
     }
   }
 
-  /// The text, with the keys of objects in order, so that equal values give equal bytes.
+  /// The serialized value, with object keys sorted, so that equal values have equal bytes.
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
@@ -70,7 +72,7 @@ enum JSON: Sendable, Hashable {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  /// Writes the shortest text that reads back as the same number; null if the number is not finite.
+  /// Writes the shortest text that reads back as the same number; null if it is not finite.
   private static func write(
     _ number: some BinaryFloatingPoint & LosslessStringConvertible,
     to bytes: inout [UInt8]
@@ -95,13 +97,13 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   init(booleanLiteral value: Bool) { self = .boolean(value) }
   init(arrayLiteral elements: JSON...) { self = .array(elements) }
 
-  /// An object; members whose value is nil are left out.
+  /// Creates an object; members whose value is nil are left out.
   init(dictionaryLiteral elements: (String, JSON?)...) {
     var members: [String: JSON] = [:]
     for (name, value) in elements { members[name] = value }
     self = .object(members)
   }
 
-  /// A count.
+  /// Creates a number from a count.
   init(_ count: Int) { self = .number(Double(count)) }
 }

@@ -2,13 +2,13 @@ import VectorIndex
 
 /// The members of a JSON object in a request, read by type.
 ///
-/// A null counts as absent. A member of another type throws `MalformedRequest`.
+/// A null member counts as absent. Reading a member of another type throws `MalformedRequest`.
 struct RequestFields {
   let members: [String: JSON]
-  /// The object's path, for messages; empty at the top level.
+  /// The object's path, used in error messages; empty at the top level.
   private let path: String
 
-  /// An object's members.
+  /// Reads the members of an object; throws `MalformedRequest` for other values.
   init(_ json: JSON, _ path: String = "") throws {
     guard case .object(let members) = json else {
       throw MalformedRequest(message: "\(path.isEmpty ? "the body" : path) is not an object")
@@ -17,16 +17,16 @@ struct RequestFields {
     self.path = path
   }
 
-  /// Whether a member is present and not null.
+  /// Indicates whether a member is present and not null.
   func has(_ name: String) -> Bool { self[name] != nil }
 
-  /// A member of any type.
+  /// Returns a member of any type; nil if it is absent or null.
   subscript(name: String) -> JSON? {
     if case .null? = members[name] { return nil }
     return members[name]
   }
 
-  /// The first of the named members that is present.
+  /// Returns the first of the names whose member is present.
   func first(of names: [String]) -> String? { names.first(where: has) }
 
   func string(_ name: String) throws -> String? {
@@ -43,7 +43,7 @@ struct RequestFields {
     }
   }
 
-  /// A list of numbers; one too large for a float becomes infinite.
+  /// Reads a list of numbers; a number too large for a float becomes infinite.
   func floats(_ name: String) throws -> [Float]? {
     try read(name, "a list of numbers") { json in
       switch json {
@@ -70,7 +70,7 @@ struct RequestFields {
     }
   }
 
-  /// The texts of an object of texts.
+  /// Reads an object whose values are all strings.
   func texts(_ name: String) throws -> [String: String]? {
     guard let fields = try object(name) else { return nil }
     var texts: [String: String] = [:]
@@ -78,12 +78,12 @@ struct RequestFields {
     return texts
   }
 
-  /// An object of metadata.
+  /// Reads an object of metadata values.
   func metadata(_ name: String) throws -> [String: MetadataValue]? {
     try object(name)?.members.mapValues(MetadataValue.init)
   }
 
-  /// A value that must be present.
+  /// Returns a value; throws `MalformedRequest` if it is nil.
   func required<Value>(_ name: String, _ value: Value?) throws -> Value {
     guard let value else { throw MalformedRequest.missing(qualified(name)) }
     return value
@@ -109,7 +109,7 @@ struct RequestFields {
 }
 
 extension JSON {
-  /// The strings of a list of strings; nil for anything else.
+  /// The elements of a list of strings; nil for any other value.
   var strings: [String]? {
     guard case .array(let elements) = self else { return nil }
     var texts: [String] = []
@@ -122,7 +122,7 @@ extension JSON {
 }
 
 extension MetadataValue {
-  /// A value as clients send it.
+  /// Converts a value in a request; throws `MalformedRequest` for an unsupported kind.
   init(_ json: JSON) throws {
     switch json {
     case .string(let text): self = .string(text)
@@ -139,7 +139,7 @@ extension MetadataValue {
     }
   }
 
-  /// A value as clients get it.
+  /// The value as JSON for a response.
   var json: JSON {
     switch self {
     case .string(let text): .string(text)
@@ -151,6 +151,6 @@ extension MetadataValue {
 }
 
 extension [String: MetadataValue] {
-  /// Metadata as clients get it.
+  /// The metadata as JSON for a response.
   var json: JSON { .object(mapValues(\.json)) }
 }

@@ -4,9 +4,9 @@ import Invocation
 import RuntimeSupport
 import VectorIndex
 
-/// The document API, whose records hold their vector as one of several named fields.
+/// The document API, in which a record is a document with a named vector field.
 ///
-/// An index of plain vectors is served too; there the vector's field is `_values`.
+/// It also serves an index of plain vectors, whose vector field is `_values`.
 extension VectorDoor {
   func documents(
     _ call: VectorCall,
@@ -85,7 +85,7 @@ extension VectorDoor {
     ])
   }
 
-  /// The vector of the one clause that a search may have.
+  /// Returns the vector of a search's only scoring clause.
   private static func scoring(
     _ clauses: [RequestFields],
     _ index: VectorIndexDescription
@@ -261,7 +261,7 @@ extension VectorDoor {
       try await catalogue.remove(ids, index: place.index.name, namespace: place.namespace)
       return .json(["matched_records": JSON(ids.count)], status: 202)
     case (nil, nil, true):
-      // In a namespace without writes everything is deleted already.
+      // In a namespace without writes there is nothing to delete.
       let namespaces = try await catalogue.namespaces(index: place.index.name)
       if namespaces.contains(where: { $0.name == place.namespace }) {
         try await catalogue.removeAll(index: place.index.name, namespace: place.namespace)
@@ -306,7 +306,7 @@ extension VectorDoor {
     + #"{"category": {"$eq": "news"}}."#
 }
 
-/// Where a document call acts.
+/// The index and the namespace of a document call.
 struct DocumentPlace: Sendable {
   var index: VectorIndexDescription
   /// The namespace as the client named it.

@@ -4,7 +4,7 @@ import Invocation
 import RuntimeSupport
 import VectorIndex
 
-/// The control plane.
+/// The control plane, which creates, describes, configures and deletes indexes.
 extension VectorDoor {
   func controlPlane(_ call: VectorCall, _ path: [String]) async throws -> Response {
     if let feature = Self.otherFeatures[path.first ?? ""] { throw feature }

@@ -26,7 +26,7 @@ extension VectorDoor {
     }
   }
 
-  /// A namespace; the default one exists even before its first record.
+  /// Returns a namespace; the default namespace exists even before its first record.
   private func namespace(
     _ name: String,
     _ index: VectorIndexDescription
@@ -85,7 +85,9 @@ extension VectorDoor {
     return .json(description(created, call))
   }
 
-  /// The description of a namespace; since schemas, 64-bit numbers are texts.
+  /// Returns the description of a namespace.
+  ///
+  /// Since the API versions with schemas, 64-bit numbers are strings.
   private func description(_ namespace: VectorNamespace, _ call: VectorCall) -> JSON {
     func count(_ number: Int) -> JSON { call.hasSchemas ? .string("\(number)") : JSON(number) }
     let fields = namespace.filterableFields

@@ -80,7 +80,9 @@ extension VectorDoor {
     ])
   }
 
-  /// The matches for a vector or for a record's vector; none when there is no such record.
+  /// Returns the matches for a vector or for a stored record's vector.
+  ///
+  /// Returns no matches if there is no record with the id.
   func nearest(
     values: [Float]?,
     id: String?,
@@ -156,7 +158,9 @@ extension VectorDoor {
     ])
   }
 
-  /// A page of the records that pass a filter, by id, and its last id when more follow.
+  /// Returns a page of the records that match a filter, by id.
+  ///
+  /// `last` is the page's last id if more records follow, and nil otherwise.
   func page(
     _ filter: MetadataFilter,
     limit: Int,
@@ -272,7 +276,7 @@ extension VectorDoor {
     ])
   }
 
-  /// A number in an address; any other text becomes -1, which is out of every range.
+  /// Parses a number in a query; any other text becomes -1, which is out of every range.
   static func number(_ text: String?) -> Int? { text.map { Int($0) ?? -1 } }
 
   private func stats(
@@ -327,6 +331,6 @@ extension VectorDoor {
 }
 
 extension VectorRecord {
-  /// The metadata as clients get it; nil when there is none.
+  /// The metadata as JSON for a response; nil if there is none.
   var metadataJSON: JSON? { metadata.isEmpty ? nil : metadata.json }
 }

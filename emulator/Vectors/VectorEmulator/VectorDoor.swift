@@ -7,22 +7,22 @@ import NIOCore
 import RuntimeSupport
 package import VectorIndex
 
-/// Pinecone's REST API over a `VectorCatalogue`: both planes on one port.
+/// Pinecone's REST API for a `VectorCatalogue`, with both planes on one port.
 ///
-/// The control plane is at `/indexes`; the data plane of an index is below `/ix/{name}`, which is
-/// the `host` that the control plane names. Any API key is accepted. A query finds every write that
-/// was acknowledged before it.
+/// The control plane is at `/indexes`. The data plane of an index is below `/ix/{name}`, which is
+/// the `host` in the control plane's responses. Any API key is accepted. A query sees every write
+/// that was acknowledged before it.
 package struct VectorDoor: Sendable {
   let catalogue: VectorCatalogue
   private let logger: Logger
 
-  /// A door to a catalogue.
+  /// Creates an endpoint for a catalogue.
   package init(catalogue: VectorCatalogue, logger: Logger) {
     self.catalogue = catalogue
     self.logger = logger
   }
 
-  /// Answers one request; errors become Pinecone's error bodies.
+  /// Returns the response to a request; errors have Pinecone's error bodies.
   package func respond(to request: Request) async -> Response {
     let path = request.pathSegments ?? []
     let call = VectorCall(request: request, version: request.headers[Self.versionHeader])
@@ -75,7 +75,9 @@ package struct VectorDoor: Sendable {
   static let dataPlanePrefix = "ix"
   private static let versionHeader = named("x-pinecone-api-version")
   private static let requestIDHeader = named("x-pinecone-request-id")
-  /// The headers for a write's commit and a read's snapshot, equal because every read is fresh.
+  /// The headers for a write's commit and a read's snapshot.
+  ///
+  /// Both have the same value, because every read is fresh.
   private static let sequenceHeaders = [
     named("x-pinecone-lsn-committed"), named("x-pinecone-lsn-reconciled"),
   ]
@@ -86,23 +88,23 @@ package struct VectorDoor: Sendable {
   }
 }
 
-/// A request and the version of the API that its client speaks.
+/// A request and the API version of its client.
 struct VectorCall: Sendable {
   let request: Request
   private let version: String
 
-  /// Makes a call; without a version the client gets the API before schemas.
+  /// Creates a call; without a version, the client gets the last API version before schemas.
   init(request: Request, version: String?) {
     self.request = request
     self.version = version ?? "2025-10"
   }
 
-  /// Whether indexes are described by `schema` and `deployment`.
+  /// True if indexes are described by `schema` and `deployment`.
   var hasSchemas: Bool { version >= "2026-07" }
-  /// Whether the description of a serverless index includes its read capacity.
+  /// True if the description of a serverless index includes its read capacity.
   var hasReadCapacity: Bool { version >= "2025-10" }
 
-  /// The body's members; none where there is no body.
+  /// Reads the members of the request body; there are none if the body is empty.
   func fields() async throws -> RequestFields {
     let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
     guard body.readableBytes > 0 else { return try RequestFields([:]) }
@@ -125,13 +127,15 @@ struct VectorCall: Sendable {
     )
   }
 
-  /// JSON takes several times the bytes that count against the limit of an upsert.
+  /// The maximum size of a body.
+  ///
+  /// JSON takes several times the bytes that count toward the limit of an upsert.
   private static let bodyBytesMax = 64 << 20
 }
 
-/// What the calls of the data plane share.
+/// The helpers that the calls of the data plane share.
 extension VectorDoor {
-  /// The namespace `__default__` and the empty one are the same.
+  /// Validates a namespace's name; `__default__` and the empty name mean the default namespace.
   static func name(_ namespace: String?) throws -> String {
     guard let namespace, namespace != defaultNamespace else { return "" }
     guard namespace.utf8.count <= 512, namespace.utf8.allSatisfy({ $0 != 0 && $0 < 128 }) else {
@@ -144,7 +148,7 @@ extension VectorDoor {
 
   static let defaultNamespace = "__default__"
 
-  /// A request's ids, checked.
+  /// Returns the ids of a request after checking them.
   static func ids(_ ids: [String]) throws -> [String] {
     guard (1...idsMax).contains(ids.count) else {
       throw StatusError.invalidArgument(
@@ -180,7 +184,7 @@ extension VectorDoor {
     return prefix
   }
 
-  /// The filter by which a request selects records; it must not be empty.
+  /// Parses the filter that selects the records of a request; it must not be empty.
   static func selection(_ json: JSON, _ index: VectorIndexDescription, orSay message: String) throws
     -> MetadataFilter
   {
@@ -195,7 +199,7 @@ extension VectorDoor {
     return try parser.parse(json)
   }
 
-  /// Throws when records are too many, or together larger than a request may be.
+  /// Throws if there are too many records or if they are too large in total.
   static func checkSize(_ records: [VectorRecord]) throws {
     guard (1...upsertMax).contains(records.count) else {
       throw StatusError.invalidArgument(
@@ -212,16 +216,16 @@ extension VectorDoor {
 
   static let readUnits: JSON = ["readUnits": 1]
 
-  // The limits of Pinecone's serverless indexes; bytes are counted in the vectors, not their text.
+  // The limits of Pinecone's serverless indexes. Sizes count the vectors, not their JSON.
   private static let upsertMax = 1000
   private static let upsertBytesMax = 2 << 20
   private static let topKMax = 10_000
   private static let idsMax = 1000
 }
 
-/// Where a page ends, in a form that clients hand back unread.
+/// The pagination token, an encoded id that clients return unchanged.
 enum PageToken {
-  /// The token for the page after an id.
+  /// Returns the token for the page after an id.
   static func make(after id: String) -> String {
     id.utf8.map { byte in
       let digits = String(byte, radix: 16)
@@ -229,7 +233,7 @@ enum PageToken {
     }.joined()
   }
 
-  /// The id that a token stands for.
+  /// Decodes the id in a token.
   static func id(_ token: String?) throws -> String? {
     guard let token else { return nil }
     let digits = token.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
@@ -242,7 +246,7 @@ enum PageToken {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// `{"next":"…"}` after a page that others follow.
+  /// Returns `{"next":"…"}`; nil if there is no further page.
   static func json(after id: String?) -> JSON? {
     id.map { ["next": .string(make(after: $0))] }
   }

@@ -3,9 +3,9 @@ import Invocation
 import NIOCore
 import RuntimeSupport
 
-/// A request that does not have the form that its call takes.
+/// The error of a request body with a wrong form.
 ///
-/// The planes answer it with different statuses, so it has none of its own.
+/// It has no status of its own, because the planes respond with different statuses.
 struct MalformedRequest: Error, Equatable {
   var message: String
 
@@ -14,22 +14,22 @@ struct MalformedRequest: Error, Equatable {
   }
 }
 
-/// A request with more data than is allowed.
+/// The error of a request with more data than allowed.
 struct RequestTooLarge: Error, Equatable {
   var bytes: Int
   var bytesMax: Int
 }
 
-/// How the parts of Pinecone's API lay out an error.
+/// The error formats of the parts of Pinecone's API.
 enum VectorErrorForm {
-  /// `{"status":404,"error":{"code":"NOT_FOUND","message":"…"}}`; a malformed body is 422.
+  /// `{"status":404,"error":{"code":"NOT_FOUND","message":"…"}}`; a malformed body has status 422.
   case control
   /// `{"code":5,"message":"…","details":[]}`
   case vectors
-  /// Like the control plane's form, but a malformed body is 400.
+  /// The format of the control plane, but a malformed body has status 400.
   case documents
 
-  /// The reply for an error; nil for one that no client should see.
+  /// Returns the response for an error; nil for an error whose details must stay internal.
   func response(_ error: any Error) -> Response? {
     switch error {
     case let error as MalformedRequest:
@@ -69,7 +69,7 @@ enum VectorErrorForm {
     return .json(body, status: status)
   }
 
-  /// The status and name of a code, with Pinecone's deviations from `google.rpc.Code`.
+  /// Returns the status and name of a code, with Pinecone's deviations from `google.rpc.Code`.
   private static func status(_ code: StatusCode) -> (Int, String) {
     switch code {
     case .permissionDenied: (403, "FORBIDDEN")
@@ -81,14 +81,14 @@ enum VectorErrorForm {
 }
 
 extension StatusError {
-  /// The refusal of a feature that the emulator lacks.
+  /// Creates the error for a feature that is not emulated.
   static func notEmulated(_ feature: String, _ advice: String) -> StatusError {
     .invalidArgument("\(feature) not emulated; \(advice)")
   }
 }
 
 extension Response {
-  /// A JSON reply.
+  /// Creates a JSON response.
   static func json(_ json: JSON, status: Int = 200) -> Response {
     .json(ByteBuffer(bytes: json.bytes), status: .numbered(status))
   }

@@ -9,11 +9,11 @@ package indirect enum MetadataFilter: Sendable, Hashable {
   case isNotIn(String, [MetadataValue])
   case exists(String, Bool)
 
-  /// The order comparisons; they hold for numbers only.
+  /// The order comparisons, which hold for numbers only.
   package enum Comparison: Sendable, Hashable {
     case greater, greaterOrEqual, less, lessOrEqual
 
-    /// Whether the comparison holds between two numbers; it never does for NaN.
+    /// Indicates whether the comparison holds for two numbers; never for NaN.
     func holds(_ number: Double, _ operand: Double) -> Bool {
       switch self {
       case .greater: number > operand
@@ -24,10 +24,10 @@ package indirect enum MetadataFilter: Sendable, Hashable {
     }
   }
 
-  /// Whether a record with this metadata passes.
+  /// Indicates whether a record with this metadata matches.
   ///
-  /// A list matches a positive operator when one of its elements does, and `$ne` and `$nin` when
-  /// none does. A missing key passes `$ne` and `$nin`.
+  /// A list matches a positive operator if one of its elements matches. It matches `$ne` and `$nin`
+  /// if no element equals an operand. A missing key matches `$ne` and `$nin`.
   package func matches(_ metadata: [String: MetadataValue]) -> Bool {
     switch self {
     case .and(let filters): filters.allSatisfy { $0.matches(metadata) }

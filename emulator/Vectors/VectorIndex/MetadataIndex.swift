@@ -1,43 +1,50 @@
-/// Which rows of a namespace have which metadata, for the keys that filters ask for.
+/// An index from metadata values to the rows of a namespace, for the keys that filters use.
 ///
-/// A key is indexed at its first use in a filter and then kept up to date row by row. The number of
-/// keys is bounded, and so is the number of entries of each.
+/// A key is indexed when a filter first uses it, and then updated row by row. The number of keys is
+/// bounded, and so is the number of entries of each key.
 struct MetadataIndex: Sendable {
   private var keys: [String: Key] = [:]
   private var uses: UInt64 = 0
 
-  /// Indexed keys of one namespace; a further one displaces the key whose use is longest ago.
+  /// The maximum number of indexed keys of one namespace.
+  ///
+  /// A further key replaces the least recently used one.
   static let keysMax = 16
-  /// Entries of one key: four for each row, so that a key of long lists is not indexed.
+  /// Returns the maximum number of entries of one key.
+  ///
+  /// It is four per row plus a constant, so a key with long lists is not indexed.
   fileprivate static func entriesMax(rows: Int) -> Int { rows * 4 + 4096 }
 
   fileprivate struct Key: Sendable {
-    /// The rows with a value, or with it in their list; ascending.
+    /// The rows by value or by list element; ascending.
     var rows: [MetadataValue: [Int32]] = [:]
-    /// The number of each row, or NaN.
+    /// The numeric value of each row; NaN for other values.
     var numbers: [Double] = []
     var entries = 0
     var lastUse: UInt64 = 0
-    /// A key with too many entries stays known, so that it is not tried again each time.
+    /// True for a key with too many entries.
+    ///
+    /// The key is kept without entries, so that it is not indexed again for each filter.
     var isDropped = false
   }
 
-  /// The rows that can pass a filter.
+  /// The rows that can match a filter.
   enum Selection: Sendable {
     case all
-    /// Rows in ascending order; unless `isExact`, some of them may not pass.
+    /// Rows in ascending order; unless `isExact` is true, some of them may not match.
     case rows([Int32], isExact: Bool)
   }
 
-  /// Keys that a filter needs and that are not indexed yet.
+  /// Returns the keys that a filter needs and that are not indexed yet.
   ///
-  /// None when the filter needs more than `keysMax` keys: they would only displace one another.
+  /// Returns none if the filter needs more than `keysMax` keys, because they would only replace one
+  /// another.
   func missingKeys(_ filter: MetadataFilter) -> [String] {
     let wanted = filter.indexableKeys
     return wanted.count > Self.keysMax ? [] : wanted.subtracting(keys.keys).sorted()
   }
 
-  /// Takes a key in, reading the metadata of every row in order.
+  /// Indexes a key by reading the metadata of all rows in order.
   mutating func add(_ name: String, rows: some Sequence<[String: MetadataValue]>) {
     if keys.count >= Self.keysMax,
       let oldest = keys.min(by: { $0.value.lastUse < $1.value.lastUse })
@@ -51,12 +58,12 @@ struct MetadataIndex: Sendable {
     keys[name] = key
   }
 
-  /// Notes a row that was added at the end.
+  /// Updates the index after a row was added at the end.
   mutating func append(_ metadata: [String: MetadataValue], row: Int) {
     for name in keys.keys { keys[name]?.insert(metadata[name], Int32(row)) }
   }
 
-  /// Notes that a row's metadata changed.
+  /// Updates the index after a row's metadata changed.
   mutating func replace(
     _ old: [String: MetadataValue],
     with new: [String: MetadataValue],
@@ -68,7 +75,7 @@ struct MetadataIndex: Sendable {
     }
   }
 
-  /// Notes that the last row is gone.
+  /// Updates the index after the last row was removed.
   mutating func removeLast(_ metadata: [String: MetadataValue], row: Int) {
     for name in keys.keys {
       keys[name]?.remove(metadata[name], Int32(row))
@@ -76,7 +83,7 @@ struct MetadataIndex: Sendable {
     }
   }
 
-  /// The rows that can pass a filter, as far as the indexed keys tell.
+  /// Returns the rows that can match a filter, as far as the indexed keys determine them.
   mutating func select(_ filter: MetadataFilter) -> Selection {
     uses += 1
     for name in filter.indexableKeys { keys[name]?.lastUse = uses }
@@ -168,7 +175,7 @@ extension MetadataIndex.Key {
 }
 
 extension [Int32] {
-  /// The place of a row in an ascending list, or where it belongs.
+  /// Returns the index of a row in an ascending list, or the index at which to insert it.
   fileprivate func place(of row: Int32) -> Int {
     guard let last, last >= row else { return count }
     var low = 0
@@ -193,7 +200,7 @@ extension MetadataValue {
 }
 
 extension MetadataFilter {
-  /// The keys by which an index can narrow this filter down.
+  /// The keys with which an index can narrow this filter.
   fileprivate var indexableKeys: Set<String> {
     switch self {
     case .and(let filters), .or(let filters):

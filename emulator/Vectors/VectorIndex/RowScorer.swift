@@ -1,21 +1,23 @@
 import CKernels
 
-/// A query, prepared to be compared with rows and with their codes.
+/// A query that is prepared for comparison with rows and with their codes.
 struct RowScorer: Sendable {
   private let query: [Float]
   private let metric: VectorIndexDescription.Metric
   private let length: Float
   private let inverseLength: Float
-  /// The query in whole numbers, and the factor that turns one back into a value.
+  /// The query quantized to integers.
+  ///
+  /// `scale` is the factor that converts a code to a value.
   private let codes: [Int16]
   private let scale: Float
-  /// An upper bound of the length of what rounding the query lost.
+  /// An upper bound of the length of the query's rounding error.
   private let error: Float
-  /// The most by which a sum of `dimension` products errs, relative to its factors' lengths.
+  /// The maximum error of a sum of `dimension` products, relative to the lengths of the factors.
   private let slack: Float
   private let isExtreme: Bool
 
-  /// A query against rows of its own dimension.
+  /// Creates a scorer for rows of the query's dimension.
   init(_ query: [Float], metric: VectorIndexDescription.Metric) {
     self.query = query
     self.metric = metric
@@ -24,8 +26,8 @@ struct RowScorer: Sendable {
     length = squared.squareRoot() * (1 + slack)
     isExtreme = VectorChunk.Measure.isExtreme(length)
     inverseLength = squared > 0 ? 1 / squared.squareRoot() : 0
-    // The codes are as wide as the sum of their products with bytes allows, so that the bounds have
-    // to allow for little more than the rows' own rounding.
+    // The codes are as wide as the sum of their products with bytes allows. The bounds then depend
+    // on little more than the rows' own rounding.
     let widest = min(Int(Int16.max), Int(Int32.max) / (127 * max(query.count, 1)))
     let largest = query.reduce(0) { max($0, abs($1)) }
     let scale = largest > 1e-30 && largest.isFinite ? Double(largest) / Double(widest) : 0
@@ -40,7 +42,7 @@ struct RowScorer: Sendable {
     error = Float(lost.squareRoot()) * (1 + slack) + length * .ulpOfOne
   }
 
-  /// The score of a row, as clients see it.
+  /// Returns the score of a row as clients receive it.
   func score(
     _ values: UnsafeBufferPointer<Float>,
     place: Int,
@@ -56,7 +58,7 @@ struct RowScorer: Sendable {
     }
   }
 
-  /// The score where squares of `Float` overflow or vanish; as finite as any other.
+  /// Returns the score if squares of `Float` overflow or underflow; the result is always finite.
   private func exactScore(_ row: UnsafePointer<Float>) -> Float {
     var dot = 0.0
     var lengths = (query: 0.0, row: 0.0)
@@ -80,10 +82,11 @@ struct RowScorer: Sendable {
     return Float(min(max(score, -most), most))
   }
 
-  /// Bounds of a row's score from its codes, where more is better also for distances.
+  /// Returns bounds of a row's score computed from its codes; for distances the score is negated.
   ///
-  /// With q and r for query and row, q' and r' for what their codes stand for: q·r − q'·r' is
-  /// q·(r − r') + (q − q')·r', and a product of vectors is at most that of their lengths.
+  /// Let q and r be the query and the row, and q' and r' the vectors that their codes represent.
+  /// Then q·r − q'·r' equals q·(r − r') + (q − q')·r'. The product of two vectors is at most the
+  /// product of their lengths.
   func bounds(
     _ rowCodes: UnsafeBufferPointer<Int8>,
     place: Int,
@@ -110,17 +113,17 @@ struct RowScorer: Sendable {
   }
 }
 
-/// The largest of the values added, at most `limit` of them.
+/// A collection that keeps the largest values added, at most `limit` of them.
 struct LargestValues: Sendable {
   private let limit: Int
-  /// A heap: no value is larger than the two at twice its place plus one and plus two.
+  /// A min-heap: no value is larger than its children at twice its index plus one and plus two.
   private(set) var values: [Float] = []
 
   init(limit: Int) {
     self.limit = limit
   }
 
-  /// The smallest value kept; below all values until there are `limit` of them.
+  /// The smallest value kept; negative infinity until there are `limit` values.
   var least: Float { values.count < limit ? -.infinity : values.first ?? -.infinity }
 
   mutating func add(_ value: Float) {
@@ -154,7 +157,7 @@ struct LargestValues: Sendable {
   }
 }
 
-/// The best rows seen so far, kept to about twice the number wanted.
+/// A collection that keeps the best rows, up to about twice the number wanted.
 struct BestRows {
   struct Row {
     var score: Float
@@ -165,7 +168,7 @@ struct BestRows {
   private let limit: Int
   private let smallerIsBetter: Bool
   private var rows: [Row] = []
-  /// The score of the worst row that still counts, once there are enough.
+  /// The score of the last row that still counts; nil until there are enough rows.
   private var worst: Float?
 
   init(limit: Int, smallerIsBetter: Bool) {
@@ -182,7 +185,7 @@ struct BestRows {
     }
   }
 
-  /// The rows kept, best first; equal scores by id.
+  /// Returns the best rows, best first; rows with equal scores are ordered by id.
   func sorted() -> [Row] {
     Array(
       rows.sorted { left, right in

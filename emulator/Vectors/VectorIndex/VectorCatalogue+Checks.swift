@@ -1,8 +1,8 @@
 import RuntimeSupport
 
-/// Checks for what Pinecone refuses.
+/// The checks for input that Pinecone rejects.
 extension VectorCatalogue {
-  /// Refuses a description that no index can have.
+  /// Throws `INVALID_ARGUMENT` for a description that no index can have.
   package static func check(_ description: VectorIndexDescription) throws {
     let name = description.name.utf8
     let isName = name.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
@@ -40,14 +40,14 @@ extension VectorCatalogue {
     }
   }
 
-  /// Refuses a record that an index of this dimension cannot hold.
+  /// Throws `INVALID_ARGUMENT` for a record that an index of this dimension cannot contain.
   package static func check(_ record: VectorRecord, dimension: Int) throws {
     try check(id: record.id)
     try check(dimension: record.values.count, expected: dimension)
     guard record.values.allSatisfy(\.isFinite) else {
       throw StatusError.invalidArgument("Vector \(record.id) has a value that is not a number.")
     }
-    // Production counts smaller values as zero.
+    // Production treats smaller values as zero.
     guard record.values.contains(where: { abs($0) >= 1e-8 }) else {
       throw StatusError.invalidArgument(
         "Dense vectors must contain at least one non-zero value. Vector ID \(record.id) contains "
@@ -68,7 +68,7 @@ extension VectorCatalogue {
     }
   }
 
-  /// Refuses an id that no record can have.
+  /// Throws `INVALID_ARGUMENT` for an id that no record can have.
   package static func check(id: String) throws {
     guard (1...512).contains(id.utf8.count), id.utf8.allSatisfy({ $0 != 0 && $0 < 128 }) else {
       throw StatusError.invalidArgument(

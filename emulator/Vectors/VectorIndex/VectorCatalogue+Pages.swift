@@ -1,10 +1,10 @@
 import StorageEngine
 
-/// Records of every index and namespace as storage holds them.
+/// A page of the stored records of all indexes and namespaces.
 package struct VectorPage: Sendable {
-  /// In the order of index, namespace and id.
+  /// The records, ordered by index, namespace and id.
   package var rows: [Row]
-  /// Where the next page starts; nil after the last.
+  /// The start of the next page; nil after the last page.
   package var next: [UInt8]?
 
   /// A record with its index and namespace.
@@ -13,7 +13,7 @@ package struct VectorPage: Sendable {
     package var namespace: String
     package var record: VectorRecord
 
-    /// A record of an index and namespace.
+    /// Creates a row from a record, its index and its namespace.
     package init(index: String, namespace: String, record: VectorRecord) {
       self.index = index
       self.namespace = namespace
@@ -22,11 +22,11 @@ package struct VectorPage: Sendable {
   }
 }
 
-/// Reading everything, a bounded part at a time.
+/// Reading of all records in pages of bounded size.
 extension VectorCatalogue {
-  /// Records from the key `from` on.
+  /// Returns a page of records, starting at the key `from`.
   ///
-  /// Each record is whole; writes between two pages may be seen.
+  /// Each record is complete. Writes between two pages may be visible.
   package func page(from: [UInt8]?) async throws -> VectorPage {
     try await storage.read { snapshot in
       var page = VectorPage(rows: [], next: nil)

@@ -23,10 +23,11 @@ extension VectorCatalogue {
     }
   }
 
-  /// Changes the records with these ids and returns how many there were.
+  /// Changes the records with these ids and returns their number.
   ///
-  /// Each record's change is atomic: a record that another call wrote meanwhile is read again, so
-  /// `change` may be called more than once for a record. Unknown ids are passed over.
+  /// Each record's change is atomic: if another call has written a record in the meantime, it is
+  /// read again. `change` may therefore be called more than once for a record. Unknown ids are
+  /// skipped. Throws `ABORTED` if other writes keep changing the same records.
   @discardableResult
   package func update(
     _ ids: [String],
@@ -89,7 +90,7 @@ extension VectorCatalogue {
     return changed.count
   }
 
-  /// Removes records, a bounded number in each commit; unknown ids are no error.
+  /// Removes records, a bounded number in each commit; unknown ids are ignored.
   package func remove(_ ids: [String], index: String, namespace: String) async throws {
     try await whenLoaded()
     _ = try describe(index)
@@ -105,9 +106,10 @@ extension VectorCatalogue {
     }
   }
 
-  /// Removes all records of a namespace but keeps it; an unknown namespace is `NOT_FOUND`.
+  /// Removes all records of a namespace but keeps the namespace.
   ///
-  /// Many records take many commits: other calls see the namespace shrink, and a crash leaves some.
+  /// Throws `NOT_FOUND` if there is no such namespace. Many records take many commits. Other calls
+  /// may see a part of the records, and a crash may leave some.
   package func removeAll(index: String, namespace: String) async throws {
     try await whenLoaded()
     let ids = try withIndex(index) { $0.namespaces[namespace]?.matrix.ids }
@@ -117,7 +119,7 @@ extension VectorCatalogue {
 
   // MARK: - Reading
 
-  /// The records with these ids, in the order of the ids; unknown ones are left out.
+  /// Returns the records with these ids, in the order of the ids; unknown ids are left out.
   package func fetch(
     _ ids: [String],
     index: String,
@@ -129,7 +131,7 @@ extension VectorCatalogue {
     }
   }
 
-  /// The ids of the records whose metadata passes a filter, in bytewise order.
+  /// Returns the ids of the records whose metadata matches a filter, in byte order.
   package func ids(
     matching filter: MetadataFilter,
     index: String,
@@ -139,7 +141,7 @@ extension VectorCatalogue {
     return try search(filter, index: index, namespace: namespace)?.ids().sorted() ?? []
   }
 
-  /// Up to `limit` ids that start with `prefix` and come after `after`, in bytewise order.
+  /// Returns up to `limit` ids that start with `prefix` and follow `after`, in byte order.
   package func list(
     prefix: String,
     after: String?,
@@ -170,10 +172,10 @@ extension VectorCatalogue {
     }
   }
 
-  /// The best matches for a vector, best first.
+  /// Returns the best matches for a vector, best first.
   ///
-  /// The matches' values are left out unless asked for, because copying many takes longer than the
-  /// search.
+  /// The values of the matches are left out unless `withValues` is true, because copying many of
+  /// them takes longer than the search.
   package func query(
     _ values: [Float],
     filter: MetadataFilter? = nil,
@@ -197,7 +199,9 @@ extension VectorCatalogue {
     try withIndex(index) { $0.namespaces[namespace]?.matrix.search(filter) }
   }
 
-  /// Records of some kilobytes each that are read, changed and written in one commit.
+  /// The number of records that are read, changed and written in one commit.
+  ///
+  /// A record may have several kilobytes.
   private static let updatePageMax = 200
   private static let updateAttemptsMax = 10
   private static let removePageMax = 1000

@@ -2,12 +2,12 @@ import RuntimeSupport
 package import StorageEngine
 import Synchronization
 
-/// All vector indexes: exact search in memory over records that the storage engine keeps.
+/// All vector indexes, with exact in-memory search over records in the storage engine.
 ///
-/// A write returns once it is durable and searchable; queries see whole writes in their order.
-/// Errors are `StatusError`s in Pinecone's sense: `NOT_FOUND`, `ALREADY_EXISTS`,
-/// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index, `RESOURCE_EXHAUSTED` when the
-/// memory given to vectors is full. Calls that need records wait until they are loaded.
+/// A write returns once it is durable and searchable. Queries see complete writes in their order.
+/// The errors are `StatusError`s with Pinecone's meanings: `NOT_FOUND`, `ALREADY_EXISTS`,
+/// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index, and `RESOURCE_EXHAUSTED` if the
+/// memory for vectors is full. Calls that need records wait until the records are loaded.
 package final class VectorCatalogue: Sendable {
   let storage: any OrderedStorage
   private let bytesMax: Int
@@ -36,15 +36,15 @@ package final class VectorCatalogue: Sendable {
     case failed(any Error)
   }
 
-  /// An empty catalogue; `loadIndexes` and `loadRecords` fill it.
+  /// Creates an empty catalogue, which `loadIndexes` and `loadRecords` fill.
   ///
-  /// Vectors are kept in memory, so `bytesMax` bounds that memory; further writes are refused.
+  /// `bytesMax` limits the memory for vectors; writes beyond it are rejected.
   package init(storage: any OrderedStorage, bytesMax: Int = 8 << 30) {
     self.storage = storage
     self.bytesMax = bytesMax
   }
 
-  /// The last commit that queries see.
+  /// The sequence of the last commit that queries see.
   package var sequence: UInt64 { storage.sequence }
 
   /// The estimated size of all records in memory, in bytes.
@@ -52,7 +52,7 @@ package final class VectorCatalogue: Sendable {
 
   // MARK: - Loading
 
-  /// Reads the descriptions of all indexes; their records follow with `loadRecords`.
+  /// Loads the descriptions of all indexes; `loadRecords` loads their records.
   package func loadIndexes() async throws {
     let (descriptions, namespaces) = try await storage.read { snapshot in
       var descriptions: [VectorIndexDescription] = []
@@ -78,9 +78,9 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Reads every record into memory, a bounded number at a time, then lets waiting calls proceed.
+  /// Loads all records into memory, a bounded number at a time, and then resumes waiting calls.
   ///
-  /// Once that is done, a second call changes nothing.
+  /// After a completed load, another call changes nothing.
   package func loadRecords() async throws {
     guard state.withLock({ if case .running = $0.loading { true } else { false } }) else { return }
     do {
@@ -113,7 +113,9 @@ package final class VectorCatalogue: Sendable {
     waiting.forEach(resume)
   }
 
-  /// Waits until all records are in memory; their number bounds the time.
+  /// Waits until all records are in memory.
+  ///
+  /// The time depends on the number of records. Throws the error of a failed load.
   func whenLoaded() async throws {
     if state.withLock({ if case .done = $0.loading { true } else { false } }) { return }
     try await withCheckedThrowingContinuation { continuation in
@@ -132,17 +134,17 @@ package final class VectorCatalogue: Sendable {
 
   // MARK: - Indexes
 
-  /// All indexes by name.
+  /// Returns all indexes, ordered by name.
   package func indexes() -> [VectorIndexDescription] {
     state.withLock { $0.indexes.values.map(\.description) }.sorted { $0.name < $1.name }
   }
 
-  /// One index.
+  /// Returns the description of an index; throws `NOT_FOUND` if there is none.
   package func describe(_ name: String) throws -> VectorIndexDescription {
     try withIndex(name) { $0.description }
   }
 
-  /// Creates an index; `ALREADY_EXISTS` when the name is taken.
+  /// Creates an index; throws `ALREADY_EXISTS` if the name is taken.
   package func create(_ description: VectorIndexDescription) async throws {
     try Self.check(description)
     let key = VectorRows.indexKey(description.name)
@@ -151,7 +153,7 @@ package final class VectorCatalogue: Sendable {
         expecting: [VersionExpectation(VectorRows.indexes, key, version: nil)]
       ) { batch in
         batch.put(VectorRows.indexes, key, VectorRows.bytes(description))
-        // A write that raced with the deletion of an index of this name may have left rows.
+        // A write that raced with the deletion of an index with this name may have left rows.
         Self.deleteAll(below: key, &batch)
       } apply: { state in
         state.indexes[description.name] = Index(description: description)
@@ -161,7 +163,9 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Changes tags and protection; nil leaves them, an empty tag value removes the tag.
+  /// Changes the tags and the protection of an index; nil leaves them unchanged.
+  ///
+  /// An empty tag value removes the tag.
   package func configure(
     _ name: String,
     tags: [String: String]?,
@@ -192,7 +196,7 @@ package final class VectorCatalogue: Sendable {
     try await remove(name)
   }
 
-  /// Deletes every index with its records, protected ones too.
+  /// Deletes all indexes with their records, including protected indexes.
   package func removeAll() async throws {
     for index in indexes() { try await remove(index.name) }
   }
@@ -213,13 +217,15 @@ package final class VectorCatalogue: Sendable {
 
   // MARK: - Namespaces
 
-  /// All namespaces of an index by name; the empty name is the default one.
+  /// Returns all namespaces of an index, ordered by name; the default namespace has the empty name.
   package func namespaces(index: String) async throws -> [VectorNamespace] {
     try await whenLoaded()
     return try knownNamespaces(index: index)
   }
 
-  /// Like `namespaces`, but without waiting; counts still grow while records are being loaded.
+  /// Returns the namespaces known so far without waiting for the load.
+  ///
+  /// Their counts still grow while records are loaded.
   package func knownNamespaces(index: String) throws -> [VectorNamespace] {
     let found = try withIndex(index) { index in
       index.namespaces.map { name, namespace in
@@ -234,7 +240,7 @@ package final class VectorCatalogue: Sendable {
     return found.sorted { $0.name < $1.name }
   }
 
-  /// Creates a namespace; `ALREADY_EXISTS` when there is one of this name.
+  /// Creates a namespace; throws `ALREADY_EXISTS` if there is one with this name.
   package func createNamespace(
     _ name: String,
     index: String,
@@ -256,7 +262,7 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Deletes a namespace with its records; an unknown one is `NOT_FOUND`.
+  /// Deletes a namespace with its records; throws `NOT_FOUND` if it is unknown.
   package func deleteNamespace(_ name: String, index: String) async throws {
     try await removeAll(index: index, namespace: name)
     try await commit { batch in
@@ -268,14 +274,14 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  // MARK: - For the parts of this type
+  // MARK: - Helpers for the extensions
 
-  /// Whether an index has a namespace; throws when there is no such index.
+  /// Indicates whether an index has a namespace; throws `NOT_FOUND` if there is no such index.
   func hasNamespace(_ index: String, _ name: String) throws -> Bool {
     try withIndex(index) { $0.namespaces[name] != nil }
   }
 
-  /// Gives `body` an index under the lock; `body` must not keep a copy of it.
+  /// Calls `body` with an index under the lock; `body` must not keep a copy of the index.
   func withIndex<Result: Sendable>(
     _ name: String,
     _ body: (inout Index) throws -> Result
@@ -286,7 +292,7 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Throws when records of this size do not fit any more.
+  /// Throws `RESOURCE_EXHAUSTED` if records of this size no longer fit.
   func checkMemory(for records: [VectorRecord]) throws {
     let added = records.reduce(0) { $0 + $1.values.count * 5 + $1.metadata.contentBytes }
     let used = memoryBytes
@@ -299,10 +305,9 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Commits a batch and applies it to memory in the order of the commits.
+  /// Commits a batch and applies it to memory in commit order.
   ///
-  /// The engine completes commits one after the other, which is what keeps memory and storage in
-  /// the same order.
+  /// The engine completes commits one after the other, so memory and storage have the same order.
   func commit(
     expecting: [VersionExpectation] = [],
     _ build: (inout StorageBatch) -> Void,
@@ -333,12 +338,12 @@ package final class VectorCatalogue: Sendable {
   }
 
   private static let namespaceExists = StatusError(.alreadyExists, "Namespace already exists")
-  /// Records read in one step; bounds the time a snapshot is held.
+  /// The number of records read in one step, which limits how long a snapshot is held.
   static let loadPageMax = 1000
 }
 
 extension StorageBatch {
-  /// Notes a namespace, so that it stays when it has no records.
+  /// Adds a row for a namespace, so that it exists even without records.
   mutating func put(index: String, namespace: String, filterableFields: [String]) {
     put(
       VectorRows.namespaces,
@@ -363,7 +368,7 @@ extension VectorCatalogue.Index {
 }
 
 extension VectorCatalogue.Namespace {
-  /// Changes the records and returns by how many bytes they grew.
+  /// Changes the records and returns the growth of their size in bytes.
   fileprivate mutating func change(_ body: (inout VectorMatrix) -> Void) -> Int {
     let before = matrix.bytes
     body(&matrix)

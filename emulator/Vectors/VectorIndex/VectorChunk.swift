@@ -1,36 +1,38 @@
 import CKernels
 
-/// Some rows of a namespace, column by column.
+/// A group of rows of a namespace, stored column by column.
 ///
-/// Rows come and go at the end only; one within can be replaced.
+/// Rows are added and removed only at the end. Any row can be replaced.
 struct VectorChunk: Sendable {
   private(set) var ids: [String] = []
   private(set) var metadata: [[String: MetadataValue]] = []
   private(set) var values: [Float] = []
-  /// The rows rounded to bytes, for a first look at a quarter of the memory.
+  /// The rows quantized to bytes, for a first pass with a quarter of the memory traffic.
   private(set) var codes: [Int8] = []
   private(set) var measures: [Measure] = []
 
-  /// Rows of one chunk, which a write may have to copy while a query scans them.
+  /// The maximum number of rows in one chunk, which a write may copy while a query scans it.
   static let rowsMax = 512
 
-  /// What a scan knows of a row before it looks at its values.
+  /// The properties of a row that a scan uses before it reads the row's values.
   struct Measure: Sendable {
-    /// The row's length.
+    /// The length of the row, rounded up.
     var length: Float
-    /// 1 / length, 0 for the zero vector: cosine is the dot product times both.
+    /// 1 / length, or 0 for the zero vector.
+    ///
+    /// The cosine is the dot product times the inverse lengths of both vectors.
     var inverseLength: Float
-    /// The factor that turns a code back into an approximate value.
+    /// The factor that converts a code to an approximate value.
     var scale: Float
-    /// An upper bound of the length of what rounding lost.
+    /// An upper bound of the length of the row's rounding error.
     var error: Float
 
-    /// Whether sums of squares like the row's overflow, or are too small to be precise.
+    /// True if sums of squares of such values overflow or are too small to be precise.
     var isExtreme: Bool { Self.isExtreme(length) }
 
     static func isExtreme(_ length: Float) -> Bool { !(1e-15...1e15).contains(length) }
 
-    /// The memory of a row beside its values and metadata; its codes are counted with the values.
+    /// The memory of a row apart from its values, codes and metadata.
     static let bytes = MemoryLayout<Measure>.stride + 64
   }
 
@@ -44,7 +46,7 @@ struct VectorChunk: Sendable {
     measures.append(rounded.measure)
   }
 
-  /// Puts another record in a row's place.
+  /// Replaces a row with another record.
   mutating func replace(_ place: Int, with record: VectorRecord) {
     let dimension = record.values.count
     let range = place * dimension..<(place + 1) * dimension
@@ -65,7 +67,7 @@ struct VectorChunk: Sendable {
     measures.removeLast()
   }
 
-  /// A row as a record.
+  /// Returns a row as a record.
   func record(_ place: Int, dimension: Int, withValues: Bool = true) -> VectorRecord {
     let range = place * dimension..<(place + 1) * dimension
     return VectorRecord(
@@ -80,7 +82,7 @@ struct VectorChunk: Sendable {
     var squaredError: Float = 0
     let scale = hearth_quantise(values, values.count, &codes, &squaredError)
     let length = hearth_dot(values, values, values.count).squareRoot()
-    // The sums above are rounded themselves, by less than this slack.
+    // The slack covers the rounding errors of the sums above.
     let slack = 1 + Float(values.count + 16) * .ulpOfOne
     let error = squaredError.squareRoot() * slack + length * 2 * .ulpOfOne
     let measure = Measure(

@@ -1,30 +1,30 @@
-/// An index as its creator described it.
+/// The description of an index as its creator declared it.
 package struct VectorIndexDescription: Sendable, Hashable {
   package var name: String
   package var dimension: Int
   package var metric: Metric
-  /// The name of the vector among a record's fields.
+  /// The name of the vector field in a record.
   package var field: String
   package var cloud: String
   package var region: String
   package var tags: [String: String]
   package var isProtected: Bool
 
-  /// How similarity is measured.
+  /// The measure of similarity.
   package enum Metric: String, Sendable, Hashable, Codable, CaseIterable {
     case cosine, euclidean, dotproduct
 
-    /// Whether a smaller score is the better one.
+    /// True if a smaller score is better.
     package var isDistance: Bool { self == .euclidean }
   }
 
-  /// The vector's name in an index whose records are plain vectors.
+  /// The name of the vector field in an index of plain vectors.
   package static let vectorsField = "_values"
 
-  /// Whether records are documents with a named vector field, and not plain vectors.
+  /// True if records are documents with a named vector field rather than plain vectors.
   package var holdsDocuments: Bool { field != Self.vectorsField }
 
-  /// A description; the catalogue checks it on creation.
+  /// Creates a description, which the catalogue checks when the index is created.
   package init(
     name: String,
     dimension: Int,
@@ -46,16 +46,18 @@ package struct VectorIndexDescription: Sendable, Hashable {
   }
 }
 
-/// A namespace of an index; it exists from its creation or first record until it is deleted.
+/// A namespace of an index.
+///
+/// It exists from its creation or its first record until it is deleted.
 package struct VectorNamespace: Sendable, Hashable {
   package var name: String
-  /// The metadata fields that its creator declared; empty means all.
+  /// The metadata fields that its creator declared; empty means all fields.
   package var filterableFields: [String]
   package var recordCount: Int
-  /// The estimated size of its records in memory, in bytes.
+  /// The estimated size of the namespace's records in memory, in bytes.
   package var bytes: Int
 
-  /// A namespace; without counts, an empty one.
+  /// Creates a namespace; without counts it is empty.
   package init(
     name: String,
     filterableFields: [String] = [],

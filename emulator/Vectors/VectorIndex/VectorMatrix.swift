@@ -1,7 +1,7 @@
-/// The vectors of one namespace in memory: rows in chunks, and where each id is.
+/// The vectors of one namespace in memory: rows in chunks, and the row of each id.
 ///
-/// A search is a copy that shares its chunks until one of them is changed, so a query can scan
-/// without holding up writers. Rows are in no order; the last row fills the place of a removed one.
+/// A search uses a copy that shares the chunks until one of them is changed, so a query can scan
+/// without blocking writers. Rows have no order. The last row takes the place of a removed row.
 struct VectorMatrix: Sendable {
   let dimension: Int
   private(set) var count = 0
@@ -11,15 +11,15 @@ struct VectorMatrix: Sendable {
   private var rowOfID: [String: Int] = [:]
   private var index = MetadataIndex()
 
-  /// An empty matrix of rows with `dimension` values.
+  /// Creates an empty matrix of rows with `dimension` values.
   init(dimension: Int) {
     self.dimension = dimension
   }
 
-  /// Below this, looking at the metadata of each row is as quick as an index of it.
+  /// The number of rows from which an index is faster than reading the metadata of each row.
   private static let indexedRowsMin = 512
 
-  /// Adds a record or replaces the one with its id.
+  /// Adds a record or replaces the record with its id.
   mutating func upsert(_ record: VectorRecord) {
     bytes += estimatedBytes(record.id, record.metadata)
     if let row = rowOfID[record.id] {
@@ -55,7 +55,7 @@ struct VectorMatrix: Sendable {
     rowOfID[moved.id] = row
   }
 
-  /// The record with an id, or nil.
+  /// Returns the record with an id; nil if there is none.
   func record(_ id: String) -> VectorRecord? {
     rowOfID[id].map { row in
       let (chunk, place) = Self.place(row)
@@ -66,7 +66,9 @@ struct VectorMatrix: Sendable {
   /// All ids, in no order.
   var ids: [String] { chunks.flatMap(\.ids) }
 
-  /// A search of the rows that can pass a filter; indexes the filter's keys when they are new.
+  /// Returns a search of the rows that can match a filter.
+  ///
+  /// Keys of the filter that are not indexed yet are indexed first, if the matrix has enough rows.
   mutating func search(_ filter: MetadataFilter?) -> VectorSearch {
     var rows = MetadataIndex.Selection.all
     if let filter, count >= Self.indexedRowsMin {
@@ -83,14 +85,16 @@ struct VectorMatrix: Sendable {
     return (chunk, place)
   }
 
-  /// The memory of a row: four bytes a value, one for its code, and its id and metadata.
+  /// Returns the memory of a row.
+  ///
+  /// It is four bytes per value, one byte per code, and the size of the id and the metadata.
   private func estimatedBytes(_ id: String, _ metadata: [String: MetadataValue]) -> Int {
     dimension * 5 + VectorChunk.Measure.bytes + id.utf8.count * 2 + metadata.estimatedBytes
   }
 }
 
 extension [String: MetadataValue] {
-  /// Keys and values as Pinecone counts them against the limit of a record's metadata.
+  /// The size of keys and values as Pinecone counts them for the limit on a record's metadata.
   package var contentBytes: Int {
     reduce(0) { total, field in
       let value =
@@ -104,6 +108,6 @@ extension [String: MetadataValue] {
     }
   }
 
-  /// The rough size of such a dictionary in memory, in bytes.
+  /// The approximate size of the dictionary in memory, in bytes.
   fileprivate var estimatedBytes: Int { contentBytes + 64 + count * 64 }
 }

@@ -1,10 +1,10 @@
-/// One stored vector.
+/// A stored vector with its id and metadata.
 package struct VectorRecord: Sendable, Hashable {
   package var id: String
   package var values: [Float]
   package var metadata: [String: MetadataValue]
 
-  /// A record; its dimension and metadata are checked when it is written.
+  /// Creates a record; its dimension and metadata are checked when it is written.
   package init(id: String, values: [Float], metadata: [String: MetadataValue] = [:]) {
     self.id = id
     self.values = values
@@ -12,7 +12,7 @@ package struct VectorRecord: Sendable, Hashable {
   }
 }
 
-/// What Pinecone allows as metadata: no null, no nesting.
+/// A metadata value that Pinecone allows: neither null nor nested.
 package enum MetadataValue: Sendable, Hashable {
   case string(String)
   case number(Double)
@@ -20,12 +20,12 @@ package enum MetadataValue: Sendable, Hashable {
   case strings([String])
 }
 
-/// One result of a query.
+/// A result of a query.
 package struct VectorMatch: Sendable, Hashable {
   package var record: VectorRecord
   package var score: Float
 
-  /// A record with its score.
+  /// Creates a match from a record and its score.
   package init(record: VectorRecord, score: Float) {
     self.record = record
     self.score = score

@@ -1,7 +1,7 @@
 import DocumentModel
 import StorageEngine
 
-/// How indexes and vectors lie in storage.
+/// The storage format of indexes, namespaces and records.
 enum VectorRows {
   static let indexes = Keyspace("vector_indexes")
   static let namespaces = Keyspace("vector_namespaces")
@@ -25,9 +25,9 @@ enum VectorRows {
     return key.bytes
   }
 
-  /// What the keys of the records with this id prefix start with.
+  /// Returns the key prefix of the records whose ids have a prefix.
   ///
-  /// Ids hold no zero byte, so keys and ids have the same order.
+  /// Ids contain no zero byte, so keys and ids have the same order.
   static func idPrefixKey(_ index: String, _ namespace: String, _ prefix: String) -> [UInt8] {
     var key = KeyEncoder(prefix: namespaceKey(index, namespace))
     key.append(raw: prefix.utf8)
@@ -73,7 +73,7 @@ enum VectorRows {
       tags: tags,
       isProtected: isProtected
     )
-    // The first version had plain vectors in one place only.
+    // The first version had only plain vectors and a single cloud and region.
     if found > 1 {
       description.field = try decoder.text()
       description.cloud = try decoder.text()
@@ -131,7 +131,7 @@ enum VectorRows {
     return encoder.bytes
   }
 
-  /// Little-endian IEEE 754, four bytes a value.
+  /// Encodes values as little-endian IEEE 754, four bytes per value.
   private static func bytes(_ values: [Float]) -> [UInt8] {
     let bits = values.map(\.bitPattern.littleEndian)
     return bits.withUnsafeBytes { Array($0) }
@@ -146,7 +146,7 @@ enum VectorRows {
     }
   }
 
-  /// Reads the id alone, not the long values and metadata.
+  /// Decodes only the id, without the large values and metadata.
   static func id(_ bytes: [UInt8]) throws(CorruptDataError) -> String {
     var decoder = BinaryDecoder(bytes)
     try checkVersion(&decoder)

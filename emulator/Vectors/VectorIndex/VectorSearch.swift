@@ -1,8 +1,8 @@
 import CKernels
 
-/// The rows of a namespace as they were at one moment, to be ranked or listed.
+/// A snapshot of the rows of a namespace, to be ranked or listed.
 ///
-/// The search is exact: every row that passes the filter is either scored or ruled out by a bound
+/// The search is exact: every row that matches the filter is either scored or ruled out by a bound
 /// on its score.
 struct VectorSearch: Sendable {
   let dimension: Int
@@ -10,14 +10,16 @@ struct VectorSearch: Sendable {
   let rows: MetadataIndex.Selection
   let filter: MetadataFilter?
 
-  /// The number of rows from which a first look at their codes pays off.
+  /// The number of rows from which a first pass over the codes is worthwhile.
   private static let roundedRowsMin = 2048
-  /// Bytes of codes that keep one core busy for about a millisecond; less is not worth a task.
+  /// The minimum size of codes per task, in bytes: about a millisecond of work for one core.
+  ///
+  /// Less work is not worth a task.
   private static let bytesPerTask = 32 << 20
-  /// Tasks of one search, so that it leaves room for others.
+  /// The maximum number of tasks of one search, which leaves capacity for other searches.
   private static let tasksMax = 8
 
-  /// The ids of the rows that pass, in no order.
+  /// Returns the ids of the matching rows, in no order.
   func ids() -> [String] {
     passingRows().map { row in
       let (chunk, place) = VectorMatrix.place(Int(row))
@@ -25,7 +27,9 @@ struct VectorSearch: Sendable {
     }
   }
 
-  /// The best `limit` rows for a query of this dimension, best first; equal scores by id.
+  /// Returns the best `limit` rows for a query of this dimension.
+  ///
+  /// The best row comes first; rows with equal scores are ordered by id.
   func nearest(
     to query: [Float],
     metric: VectorIndexDescription.Metric,
@@ -52,7 +56,7 @@ struct VectorSearch: Sendable {
     }
   }
 
-  /// The rows that pass the filter, ascending.
+  /// Returns the rows that match the filter, ascending.
   private func passingRows() -> [Int32] {
     switch rows {
     case .rows(let rows, isExact: true): return rows
@@ -70,10 +74,10 @@ struct VectorSearch: Sendable {
     return filter.matches(chunks[chunk].metadata[place])
   }
 
-  /// The rows whose score may be among the best `limit`, told from their codes.
+  /// Returns the rows whose score may be among the best `limit`, according to their codes.
   ///
-  /// A row's code bounds its score from both sides. `limit` rows reach the `limit`th best lower
-  /// bound, so a row whose upper bound stays below it cannot be among the best.
+  /// A row's code bounds its score from both sides. At least `limit` rows reach the `limit`th best
+  /// lower bound. A row whose upper bound is below it cannot be among the best.
   private func promising(_ rows: [Int32], _ scorer: RowScorer, limit: Int) async -> [Int32] {
     let tasks = max(1, min(Self.tasksMax, rows.count * dimension / Self.bytesPerTask))
     let size = (rows.count + tasks - 1) / tasks
@@ -93,7 +97,7 @@ struct VectorSearch: Sendable {
     for part in bounds { for bound in part.lowest.values { best.add(bound) } }
     let least = best.least
     return bounds.flatMap { part in
-      // Written so that a bound which is not a number keeps its row.
+      // The comparison is written so that a row with a NaN bound is kept.
       zip(part.rows, part.upper).compactMap { $1 < least ? nil : $0 }
     }
   }
@@ -113,7 +117,7 @@ struct VectorSearch: Sendable {
     result.upper.reserveCapacity(rows.count)
     var index = rows.startIndex
     while index < rows.endIndex {
-      // The rows are taken chunk by chunk, because reaching a chunk's arrays has a cost.
+      // The rows are processed chunk by chunk, because accessing a chunk's arrays has a cost.
       let chunkIndex = VectorMatrix.place(Int(rows[index])).chunk
       let first = chunkIndex * VectorChunk.rowsMax
       let chunk = chunks[chunkIndex]

@@ -4,16 +4,18 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Keeps this dispatcher's claims on shards, so that several share the work over one store.
+/// The claims of this dispatcher on shards, which let several dispatchers share one store.
 ///
-/// A claim is a row that names its owner; every outcome requires that the row is as the owner wrote
-/// it, so whoever has lost a shard cannot settle its deliveries. A claim is for all deliveries of a
-/// shard and costs the single delivery no write. A dispatcher that is alone takes all shards at its
-/// start and writes nothing more.
+/// A claim is a row that names its owner. Every write of an outcome requires that the row is
+/// unchanged, so a dispatcher that has lost a shard cannot settle its deliveries. One claim covers
+/// all deliveries of a shard, so a single delivery needs no extra write. A dispatcher that is alone
+/// claims all shards at its start and writes nothing more.
 final class ClaimKeeper: Sendable {
-  /// The rows of shards; a value is the owner's id.
+  /// The rows of shards; the value is the owner's id.
   static let shards = Keyspace("dispatch_shards")
-  /// The rows of dispatchers, by id; each writes its own anew at every beat.
+  /// The rows of dispatchers, by id.
+  ///
+  /// Each dispatcher rewrites its own row at every heartbeat.
   static let dispatchers = Keyspace("dispatchers")
 
   private struct State {
@@ -60,7 +62,9 @@ final class ClaimKeeper: Sendable {
     (expansions, expansion) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Takes all shards, whoever had them: for a dispatcher whose store nobody else can have.
+  /// Claims all shards regardless of their current owner.
+  ///
+  /// Only for a dispatcher whose store no other dispatcher can open.
   func takeAll() async throws {
     var batch = StorageBatch()
     batch.deleteRange(Self.dispatchers, from: nil, to: nil)
@@ -77,20 +81,20 @@ final class ClaimKeeper: Sendable {
 
   /// Shares the shards with the other dispatchers of the store, until cancelled.
   ///
-  /// `interval` is the time between two beats, at each of which storage is read and written.
+  /// `interval` is the time between two heartbeats. Each heartbeat reads and writes storage.
   func share(beat interval: Duration) async throws {
     while !Task.isCancelled {
       do {
         try await beat()
         try await listen(for: interval)
       } catch let error as StorageError where error.kind == .full || error.kind == .conflict {
-        // Somebody else was faster, or the disk is full, which it is for the others as well.
+        // Another dispatcher was faster, or the disk is full. A full disk affects all dispatchers.
         try await clock.sleep(for: interval)
       }
     }
   }
 
-  /// Runs the expander whenever this dispatcher has that claim, until cancelled.
+  /// Runs the expander whenever this dispatcher holds the expansion claim, until cancelled.
   func expand() async throws {
     for await _ in expansions {
       do {
@@ -102,7 +106,7 @@ final class ClaimKeeper: Sendable {
     }
   }
 
-  /// Whether this dispatcher expands the events.
+  /// True if this dispatcher holds the expansion claim.
   private var isExpanding: Bool { state.withLock { $0.claims[.expansion] != nil } }
 
   private func beat() async throws {
@@ -148,7 +152,7 @@ final class ClaimKeeper: Sendable {
   private func claim(_ shard: Shard, _ version: UInt64?) async throws -> Bool {
     var batch = StorageBatch()
     batch.put(Self.shards, [shard.number], Array(id.utf8))
-    // All that is pending is read next, news or not.
+    // The new owner reads all pending deliveries next, so it needs no notices about them.
     batch.deleteRange(ShardNews.keyspace, from: [shard.number], to: [shard.number + 1])
     do {
       let sequence = try await storage.commit(
@@ -163,7 +167,9 @@ final class ClaimKeeper: Sendable {
     }
   }
 
-  /// Gives up shards of which nothing runs or is being stored; the others follow at a later beat.
+  /// Releases those shards that have no running delivery and no outcome being stored.
+  ///
+  /// The other shards are released at a later heartbeat.
   private func release(_ shards: Set<Shard>) async throws {
     let before = state.withLock { state in
       defer { state.isReleasing = shards }
@@ -204,7 +210,7 @@ final class ClaimKeeper: Sendable {
     }
   }
 
-  /// Takes up what storage holds in the shards that are claimed now.
+  /// Loads the deliveries that storage holds in the shards that are claimed now.
   private func resume() async throws {
     let shards = dispatcher.read { $0.shards }
     let summaries = try await store.summaries(of: shards)
@@ -222,7 +228,7 @@ final class ClaimKeeper: Sendable {
     )
   }
 
-  /// Looks for what other dispatchers have written, for as long as a beat.
+  /// Polls for changes by other dispatchers until the next heartbeat.
   private func listen(for interval: Duration) async throws {
     var sequence: UInt64 = 0
     for _ in 0..<Self.looksPerBeat {

@@ -1,11 +1,11 @@
 import StorageEngine
 
-/// Who should have which shard: a value that decides and never acts.
+/// The planned distribution of shards among dispatchers: a value that decides and never acts.
 ///
-/// Dispatchers need no common clock: one takes another for gone when its row has not changed for so
-/// many of its own beats.
+/// Dispatchers need no common clock. A dispatcher considers another one gone if its row has not
+/// changed for a number of the observer's own heartbeats.
 struct ClaimPlan: Sendable {
-  /// What storage says of claims and dispatchers.
+  /// The claims and dispatchers found in storage.
   struct Board: Sendable {
     /// The version of each dispatcher's row, by the dispatcher's id.
     var dispatchers: [String: UInt64] = [:]
@@ -13,18 +13,19 @@ struct ClaimPlan: Sendable {
     var shards: [Shard: (owner: String, version: UInt64)] = [:]
   }
 
-  /// What to write.
+  /// The changes to make to claims and dispatcher rows.
   struct Moves: Sendable, Equatable {
-    /// Shards to claim, with the version that their row must have; nil for none.
+    /// Shards to claim, with the version that their row must have.
+    ///
+    /// A nil version requires that there is no row.
     var claims: [Shard: UInt64?] = [:]
-    /// Shards to give up for another dispatcher, once nothing of them runs.
+    /// Shards to release for another dispatcher once none of their deliveries runs.
     var releases: Set<Shard> = []
-    /// Dispatchers that are gone.
     var gone: Set<String> = []
   }
 
   let id: String
-  /// The beats without a sign after which a dispatcher counts as gone.
+  /// The number of heartbeats without a sign of life after which a dispatcher is considered gone.
   static let silentBeatsMax = 4
   private var seen: [String: (version: UInt64, silentBeats: Int)] = [:]
 
@@ -32,7 +33,7 @@ struct ClaimPlan: Sendable {
     self.id = id
   }
 
-  /// Decides, once a beat.
+  /// Computes the changes to make; called once per heartbeat.
   mutating func beat(_ board: Board) -> Moves {
     for (other, version) in board.dispatchers where other != id {
       if let known = seen[other], known.version == version {

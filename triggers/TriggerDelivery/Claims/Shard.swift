@@ -1,18 +1,17 @@
 import DocumentModel
 
-/// A share of all deliveries, of which one dispatcher at a time has the claim.
+/// A part of all deliveries that one dispatcher at a time can claim.
 ///
-/// All deliveries of a lane belong to one shard, so whoever has the shard knows who is first.
+/// All deliveries of a lane belong to one shard, so the shard's owner knows which of them is first.
 struct Shard: Sendable, Hashable {
   var number: UInt8
 
-  /// How many shards there are; no more dispatchers than that can share the work.
+  /// The number of shards, which is also the maximum number of dispatchers that can share the work.
   static let count: UInt8 = 16
 
-  /// What the expander of events must have; no delivery belongs to it.
+  /// The claim that the event expander needs; no delivery belongs to it.
   static let expansion = Shard(count)
 
-  /// The shards of deliveries.
   static let all = (0..<count).map { Shard($0) }
 
   init(_ number: UInt8) {
@@ -23,7 +22,7 @@ struct Shard: Sendable, Hashable {
     self.init(lane: delivery.lane, place: delivery.id.place)
   }
 
-  /// The shard of an encoded row with its place.
+  /// Computes the shard of an encoded row; `place` is the event's encoded position.
   init(ofRow row: [UInt8], place: ArraySlice<UInt8>) throws(CorruptDataError) {
     self.init(lane: try Delivery.lane(of: row), place: try DeliveryStore.place(place))
   }
@@ -34,20 +33,17 @@ struct Shard: Sendable, Hashable {
   }
 }
 
-/// Some of the shards.
 struct ShardSet: Sendable, Hashable {
   private var bits: UInt16
 
-  /// No shard.
   static let none = ShardSet(bits: 0)
-  /// All shards.
   static let all = ShardSet(bits: .max)
 
   private init(bits: UInt16) {
     self.bits = bits
   }
 
-  /// The shards of deliveries among these.
+  /// Creates the set of those shards that hold deliveries; the expansion claim is left out.
   init(_ shards: some Sequence<Shard>) {
     bits = shards.reduce(0) { $1 == .expansion ? $0 : $0 | 1 << UInt16($1.number) }
   }

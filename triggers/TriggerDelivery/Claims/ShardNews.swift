@@ -1,15 +1,16 @@
 import DocumentModel
 import StorageEngine
 
-/// How a dispatcher learns that another one has put deliveries into its shards.
+/// Notices between dispatchers about deliveries that one has put into a shard of another.
 ///
-/// A row's key is the shard and the commit's sequence, its value who wrote it and the functions.
-/// Whoever has the shard takes it: the writer may have lost the shard without knowing. A dispatcher
-/// that is alone writes none.
+/// A row's key consists of the shard and the commit's sequence. Its value holds the writer and the
+/// number of deliveries of each function. Notices are addressed to the shard, whose owner reads
+/// them, because the writer may have lost the shard without knowing. A dispatcher that is alone
+/// writes no notices.
 enum ShardNews {
   static let keyspace = Keyspace("dispatch_news")
 
-  /// Tells whoever has the shards of deliveries that are put into storage.
+  /// Adds notices for the owners of the shards to which the deliveries belong.
   static func tell(_ deliveries: [Delivery], by writer: String, in batch: inout StorageBatch) {
     for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
       var encoder = BinaryEncoder()
@@ -24,10 +25,10 @@ enum ShardNews {
     }
   }
 
-  /// How many deliveries of each function others than the reader have put into claimed shards.
+  /// Returns the number of deliveries of each function that others have put into claimed shards.
   ///
-  /// What was read is deleted from storage. When a claim is lost, nothing is taken: the news is for
-  /// the new owner.
+  /// The notices that were read are deleted from storage. If a claim is lost, nothing is taken: the
+  /// notices are for the new owner.
   static func take(
     for claims: [Shard: VersionExpectation],
     by reader: String,

@@ -5,20 +5,22 @@ import Events
 extension Delivery {
   private static let version: UInt8 = 3
 
-  /// What a row tells without being read whole; its second byte.
+  /// The properties in a row's second byte, which can be read without decoding the row.
   struct Flags: OptionSet, Sendable {
     var rawValue: UInt8
     static let hasLane = Flags(rawValue: 1)
     static let isPostponed = Flags(rawValue: 2)
     static let isUnanswered = Flags(rawValue: 4)
-    /// The row ends with what became of the delivery so far.
+    /// The row contains the state, attempts and times of the delivery.
     static let isTried = Flags(rawValue: 8)
     static let hasPostponedTime = Flags(rawValue: 16)
     static let hasEventBytes = Flags(rawValue: 32)
     static let hasOrigin = Flags(rawValue: 64)
   }
 
-  /// The row as the storage engine holds it, without the id, which is in its key.
+  /// The row as stored.
+  ///
+  /// It does not contain the id, which is part of the row's key.
   func encoded() -> [UInt8] {
     var flags: Flags = []
     if lane != nil { flags.insert(.hasLane) }
@@ -40,7 +42,7 @@ extension Delivery {
     encoder.append(optional: cause?.description)
     encoder.append(UInt64(depth))
     if isTried { appendTries(to: &encoder) }
-    // These stand last, where earlier versions do not look.
+    // These fields come last, where earlier versions do not look.
     if eventBytes > 0 { encoder.append(UInt64(eventBytes)) }
     if let origin {
       encoder.append(origin.root.sequence)
@@ -63,7 +65,7 @@ extension Delivery {
     if isPostponed, let postponedTime { encoder.append(signed: postponedTime.microseconds) }
   }
 
-  /// Reads a row; throws `CorruptDataError`.
+  /// Decodes a row; throws `CorruptDataError`.
   init(_ id: DeliveryID, decoding bytes: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(bytes)
     let version = try decoder.byte()
@@ -121,13 +123,13 @@ extension Delivery {
     }
   }
 
-  /// The flags of an encoded row.
+  /// Reads the flags of an encoded row.
   static func flags(of row: [UInt8]) throws(CorruptDataError) -> Flags {
     guard row.count > 2 else { throw CorruptDataError("a delivery's row") }
     return Flags(rawValue: row[1])
   }
 
-  /// The lane of an encoded row.
+  /// Reads the lane of an encoded row.
   static func lane(of row: [UInt8]) throws(CorruptDataError) -> DeliveryLane? {
     guard try flags(of: row).contains(.hasLane) else { return nil }
     var decoder = BinaryDecoder(row)

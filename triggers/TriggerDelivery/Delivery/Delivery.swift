@@ -1,61 +1,65 @@
 package import DocumentModel
 package import Events
 
-/// One event on its way to one function: where it stands, without the event itself.
+/// The delivery of one event to one function: its state, without the event itself.
 package struct Delivery: Sendable, Hashable {
   /// `{commit sequence}.{index of the event in its commit}.{function}`.
   package var id: DeliveryID
   package var source: Source
-  /// What the delivery is about, for people: a document's path, an event's subject, a task's id.
+  /// A readable description of the event: a document's path, an event's subject or a task's id.
   package var subject: String
-  /// When the event was recorded.
+  /// The time at which the event was recorded.
   package var commitTime: Timestamp
-  /// The delivery that made a function write what this event is about; nil when unknown.
+  /// The delivery whose function caused this event; nil if unknown.
   package var cause: DeliveryID?
-  /// Deliveries before this one in its chain of causes; tasks begin a new chain.
+  /// The number of deliveries before this one in its chain of causes; a task begins a new chain.
   package var depth: Int
-  /// The lane of deliveries that run one after the other; nil for those without order.
+  /// The lane of deliveries that run one after the other; nil if the delivery has no order.
   var lane: DeliveryLane?
   package var state: State
-  /// Handler runs that ended in an answer or a time-out.
+  /// The number of attempts that ended with a response or a timeout; for a task, also with a crash.
   package var attempts: Int
-  /// Runs since the last answer that ended with the death of a worker of its own.
+  /// The number of crashes of a worker that ran only this delivery, since the last response.
   package var crashes: Int
-  /// Answers that were not the server's own failure, which Cloud Tasks counts.
+  /// The number of responses without a 5xx status, as Cloud Tasks counts executions.
   package var executions: Int
-  /// The HTTP status of the last answer.
+  /// The HTTP status of the last response.
   package var lastStatus: Int?
-  /// When the delivery was first tried.
+  /// The start of the first attempt.
   package var firstAttemptTime: Timestamp?
-  /// The time before which the delivery is not tried.
+  /// The earliest time of the next attempt.
   package var dueTime: Timestamp
-  /// When the next try was put off to `dueTime`; nil when nobody has put it off.
+  /// The time at which the next attempt was postponed to `dueTime`; nil if it was not postponed.
   var postponedTime: Timestamp?
   package var settledTime: Timestamp?
-  /// Why the last try did not succeed.
+  /// The reason why the last attempt did not succeed.
   package var lastError: String?
-  /// Whether the delivery waits although no handler has failed.
+  /// True if the delivery waits although no handler has failed.
   ///
-  /// It then waits for a worker in place of one that died, or because the fault mode delays it.
+  /// It then waits for a worker to replace one that crashed, or because the fault mode delays it.
   package var isUnanswered: Bool
-  /// Whether the delivery has a row by due time: it is tried again, or later than its event.
+  /// True if the delivery has a row by due time.
+  ///
+  /// It has one if it waits for a retry or is due later than its event.
   var isPostponed: Bool
-  /// The approximate size of the event in storage; 0 when unknown.
+  /// The approximate size of the event in storage; 0 if unknown.
   var eventBytes = 0
-  /// Where the delivery's chain of causes began; nil for a delivery without a cause.
+  /// The origin of the delivery's chain of causes; nil for a delivery without a cause.
   var origin: Origin?
 
-  /// Where a chain of causes began, and how far it has spread since.
+  /// The origin of a chain of causes, and how far the chain has spread since.
   package struct Origin: Sendable, Hashable {
     /// The event that no delivery caused.
     var root: EventPlace
-    /// How often the function has run before in the chain, each time for another document.
+    /// The number of earlier runs of the function in the chain that changed its document.
+    ///
+    /// A run counts if it was for another document than the function's previous run in the chain.
     var generation: Int
   }
 
-  /// Which kind of trigger the delivery belongs to.
+  /// The kind of trigger that the delivery belongs to.
   package enum Source: Sendable, Hashable {
-    /// A document's event of the type that the function asked for, and what was done.
+    /// A document event of the type that the function's trigger names, and the actual change.
     case document(DocumentEventType, change: DocumentEventKind)
     /// A CloudEvent of another service.
     case event(type: String)
@@ -63,26 +67,27 @@ package struct Delivery: Sendable, Hashable {
     case task
   }
 
-  /// Where a delivery stands.
+  /// The state of a delivery.
   package enum State: String, Sendable, Hashable, CaseIterable, Codable {
-    /// The delivery is to be tried, now or at `dueTime`.
+    /// The delivery waits for an attempt, now or at `dueTime`, or is running.
     case pending
     case succeeded
-    /// The handler failed and its function does not retry.
+    /// The handler failed and its function has no retries.
     case failed
     /// The delivery was given up.
     ///
-    /// Its attempts or time ran out, it crashed too often, it was discarded, it is part of a loop,
-    /// or its function was not deployed again in time.
+    /// It ran out of attempts or time, crashed too often, was discarded, is part of a loop, or its
+    /// function was not deployed again in time.
     case dead
 
-    /// Whether nothing more happens unless somebody asks for it.
+    /// True if nothing more happens to the delivery without a request.
     package var isSettled: Bool { self != .pending }
   }
 
-  /// A delivery that is due at once or, if it brings a task, at the task's time.
+  /// Creates a delivery that is due at once or, for a task, at the task's time.
   ///
-  /// `type` is what the function asked for; it is ignored for events that are not a document's.
+  /// `type` is the event type that the function's trigger names. It is ignored unless the event is
+  /// a document's.
   package init(
     id: DeliveryID,
     event: DeliveryEvent,
@@ -120,10 +125,10 @@ package struct Delivery: Sendable, Hashable {
     }
   }
 
-  /// Whether the delivery brings a task.
+  /// True if the delivery carries a task rather than an event.
   package var isTask: Bool { source == .task }
 
-  /// What kind of event it is, for people: `created`, an event type, `schedule` or `task`.
+  /// A readable kind of the event: `created`, an event type, `schedule` or `task`.
   package var kind: String {
     switch source {
     case .document(let type, _): type.kind.rawValue
@@ -133,20 +138,20 @@ package struct Delivery: Sendable, Hashable {
     }
   }
 
-  /// Like `kind`, but of a document's event what was done to the document.
+  /// The kind of the event; for a document's event, the actual change to the document.
   package var changeKind: String {
     if case .document(_, let change) = source { change.rawValue } else { kind }
   }
 
-  /// Whether the delivery may be tried at `now`.
+  /// Indicates whether the delivery may be attempted at `now`.
   ///
-  /// A wait that began later than `now` is over: the clock was set back, and how much of the wait is
-  /// left is not known.
+  /// A wait that began later than `now` counts as over: the clock was set back, and the rest of the
+  /// wait is not known.
   func isDue(at now: Timestamp) -> Bool {
     !isPostponed || dueTime <= now || postponedTime.map { $0 > now } ?? false
   }
 
-  /// Settles the delivery.
+  /// Settles the delivery with a final state.
   mutating func end(_ state: State, _ error: String?, _ now: Timestamp) {
     self.state = state
     isPostponed = false
@@ -155,9 +160,10 @@ package struct Delivery: Sendable, Hashable {
     lastError = error
   }
 
-  /// Puts the next try off, at `now`, to a time.
+  /// Postpones the next attempt to a time; `now` is the time at which the wait begins.
   ///
-  /// Without `now` that time stands even if the clock is set back: it is not a wait.
+  /// If `now` is nil, the attempt has a fixed time and is not the end of a wait. The due time then
+  /// stands even if the clock is set back.
   mutating func postpone(to time: Timestamp, _ error: String?, at now: Timestamp?) {
     dueTime = time
     postponedTime = now
@@ -165,7 +171,7 @@ package struct Delivery: Sendable, Hashable {
     lastError = error
   }
 
-  /// Makes a settled delivery pending again, as if it had never been tried.
+  /// Makes a settled delivery pending again, as if it had never been attempted.
   mutating func renew(at time: Timestamp) {
     state = .pending
     attempts = 0

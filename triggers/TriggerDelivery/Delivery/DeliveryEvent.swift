@@ -2,23 +2,23 @@ package import DocumentModel
 package import Events
 package import Identity
 
-/// What a function is told: one event of a commit, as the event log holds it.
+/// One event of a commit, as the event log holds it and as a function receives it.
 package struct DeliveryEvent: Sendable, Hashable {
   package var content: Content
-  /// When the event was recorded.
+  /// The time at which the event was recorded.
   package var commitTime: Timestamp
-  /// Who committed.
+  /// The identity of the client that made the commit.
   package var auth: AuthContext
-  /// The trace that the commit belongs to, as the W3C's header `traceparent`; nil for none.
+  /// The trace of the commit, in the format of the W3C header `traceparent`; nil if there is none.
   package var traceParent: String?
 
-  /// What happened.
+  /// The document change or other occurrence that the event reports.
   package enum Content: Sendable, Hashable {
     case document(DocumentChange)
     case occurrence(Occurrence)
   }
 
-  /// An event of a commit.
+  /// Creates an event of a commit.
   package init(
     content: Content,
     commitTime: Timestamp,
@@ -31,13 +31,13 @@ package struct DeliveryEvent: Sendable, Hashable {
     self.traceParent = traceParent
   }
 
-  /// The task that the event brings; nil for other events.
+  /// The task that the event carries; nil for other events.
   package var task: EnqueuedTask? {
     if case .occurrence(.task(let task)) = content { task } else { nil }
   }
 }
 
-/// The place of an event: its commit, and its index among the commit's changes and occurrences.
+/// The position of an event: its commit, and its index among the commit's changes and occurrences.
 struct EventPlace: Sendable, Hashable, Comparable {
   var sequence: UInt64
   var index: UInt32

@@ -1,13 +1,15 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Names a delivery; stable over redeliveries and restarts.
+/// The identifier of a delivery; it is stable across redeliveries and restarts.
 package struct DeliveryID: Sendable, Hashable {
   package var sequence: UInt64
   package var changeIndex: UInt32
   package var function: String
 
-  /// The delivery of one event of a commit to a function; occurrences follow the changes.
+  /// Identifies the delivery of one event of a commit to a function.
+  ///
+  /// The indices of occurrences follow those of the commit's changes.
   package init(sequence: UInt64, changeIndex: UInt32, function: String) {
     self.sequence = sequence
     self.changeIndex = changeIndex
@@ -18,7 +20,7 @@ package struct DeliveryID: Sendable, Hashable {
     self.init(sequence: place.sequence, changeIndex: place.index, function: function)
   }
 
-  /// The CloudEvents id: the same for every function that the change reaches.
+  /// The CloudEvents id, which is the same for every function that receives the event.
   package var eventID: String { "\(sequence).\(changeIndex)" }
 
   var place: EventPlace { EventPlace(sequence: sequence, index: changeIndex) }
@@ -27,7 +29,7 @@ package struct DeliveryID: Sendable, Hashable {
 extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Comparable {
   package var description: String { "\(eventID).\(function)" }
 
-  /// Reads what `description` writes; nil when malformed.
+  /// Parses the format of `description`; nil if malformed.
   package init?(_ description: String) {
     let parts = description.split(separator: ".", maxSplits: 2)
     guard parts.count == 3, let sequence = UInt64(parts[0]), let index = UInt32(parts[1]) else {
@@ -42,16 +44,16 @@ extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Compar
   }
 }
 
-/// The delivery behind an event, and how long the chain of causes up to it is.
+/// The delivery that caused an event, and the length of the chain of causes up to it.
 ///
-/// It travels with the work of a function (see `EventCause`), so that a chain keeps its length when
-/// the rows of its earlier deliveries are trimmed.
+/// It travels with the work of a function (see `EventCause`), so a chain keeps its length when the
+/// rows of its earlier deliveries are trimmed.
 package struct DeliveryCause: Sendable, Hashable {
   package var id: DeliveryID
-  /// Deliveries before this one in its chain.
+  /// The number of deliveries before this one in its chain.
   package var depth: Int
 
-  /// A delivery as a cause.
+  /// Creates the cause of an event from a delivery and its depth.
   package init(id: DeliveryID, depth: Int) {
     self.id = id
     self.depth = depth
@@ -59,11 +61,14 @@ package struct DeliveryCause: Sendable, Hashable {
 }
 
 extension DeliveryCause: CustomStringConvertible, LosslessStringConvertible {
-  /// `{delivery's id};{depth}`, for headers; names of functions have no semicolon.
+  /// `{delivery's id};{depth}`, for headers.
+  ///
+  /// Names of functions contain no semicolon.
   package var description: String { "\(id);\(depth)" }
 
-  /// Reads what `description` writes, a delivery's id alone, or either with a trace behind it; nil
-  /// when malformed.
+  /// Parses the format of `description`; nil if malformed.
+  ///
+  /// Also accepts a delivery's id alone. A trace may follow in either case.
   package init?(_ description: String) {
     let parts = description.split(separator: ";", omittingEmptySubsequences: false)
     guard let first = parts.first, let id = DeliveryID(String(first)) else { return nil }
@@ -71,7 +76,9 @@ extension DeliveryCause: CustomStringConvertible, LosslessStringConvertible {
     self.init(id: id, depth: min(max(depth, 0), Self.depthMax))
   }
 
-  /// Far beyond the longest chain that runs; a header that claims more is no cause of ours.
+  /// The maximum depth, far beyond the longest chain that runs.
+  ///
+  /// A header with a greater depth does not come from this server; its depth is clamped.
   private static let depthMax = 1_000_000
 }
 
@@ -86,13 +93,13 @@ struct DeliveryLane: Sendable, Hashable {
     self.hash = hash
   }
 
-  /// The lane of a function's scheduled runs.
+  /// Returns the lane of a function's scheduled runs.
   static func schedule(of function: String) -> DeliveryLane {
     DeliveryLane(function, "schedule")
   }
 
   init(_ parts: String...) {
-    // FNV-1a, because it needs no seed; a zero byte separates the parts.
+    // FNV-1a, because it needs no seed. A zero byte separates the parts.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for part in parts {
       for byte in part.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

@@ -2,20 +2,26 @@ package import DocumentModel
 package import Invocation
 package import RuntimeSupport
 
-/// What becomes of a delivery after a try: pure decisions, no clock, no storage.
+/// The rules that decide the outcome of a delivery after an attempt.
+///
+/// They use neither a clock nor storage.
 package struct DeliveryPolicy: Sendable {
-  /// The deaths in a row of workers that ran nothing else, which make an event dead.
+  /// The number of successive crashes after which an event is dead.
+  ///
+  /// Only crashes of workers that ran nothing else count.
   package var crashesMax: Int
-  /// The wait before a try that the fault mode has put off.
+  /// The wait before an attempt that the fault mode has postponed.
   package var deferral: Duration
-  /// The waits before a function is tried again that has no worker.
+  /// The waits between attempts to start a function that has no worker.
   package var startBackOff: BackOff
-  /// How long a due event waits for a function that never has a worker; production's retention.
+  /// The time that a due event waits for a function without a worker; production's event retention.
   package var startWindow: Duration
-  /// How long deliveries of a function wait that is not deployed, as long as for a worker.
+  /// The time that deliveries of an undeployed function wait; by default as long as for a worker.
   package var undeployedWindow: Duration
 
-  /// A policy for every function; the other bounds are in the function's `DeliveryRetries`.
+  /// Creates a policy for all functions.
+  ///
+  /// The bounds of a single function are in its `DeliveryRetries`.
   package init(
     crashesMax: Int = 3,
     deferral: Duration = .milliseconds(500),
@@ -34,19 +40,19 @@ package struct DeliveryPolicy: Sendable {
     self.undeployedWindow = undeployedWindow
   }
 
-  /// How a try ended.
+  /// The outcome of an attempt.
   package enum Outcome: Sendable, Hashable {
-    /// The handler answered with this success.
+    /// The handler responded with this successful status.
     case succeeded(status: Int)
-    /// The handler answered with a failing status, or its event cannot be given to it.
+    /// The handler responded with a failing status, or its event cannot be passed to it.
     case handlerFailed(String, status: Int?, advice: RetryAdvice?)
-    /// The handler did not answer in time.
+    /// The handler did not respond in time.
     case timedOut(String)
-    /// The worker died without an answer, and ran nothing else.
+    /// The worker crashed without a response and ran nothing else.
     case crashed(String)
-    /// The try does not count, and the next one begins after the deferral.
+    /// The attempt does not count, and another one begins after the deferral.
     case putOff(String)
-    /// No worker took the delivery for longer than `startWindow`.
+    /// No worker accepted the delivery for longer than `startWindow`.
     case neverStarted(String)
 
     fileprivate var isUnanswered: Bool {
@@ -57,10 +63,10 @@ package struct DeliveryPolicy: Sendable {
     }
   }
 
-  /// The delivery after a try that began at `start` and ended at `now`.
+  /// Returns the delivery after an attempt that began at `start` and ended at `now`.
   ///
-  /// `random`, from 0 up to 1, shortens the wait after a crash by up to a half, so that what crashed
-  /// at one time does not come again at one time.
+  /// `random`, from 0 up to 1, shortens the wait after a crash by up to a half. Deliveries that
+  /// crashed at the same time are then not retried at the same time.
   package func settle(
     _ delivery: Delivery,
     _ outcome: Outcome,
@@ -96,7 +102,7 @@ package struct DeliveryPolicy: Sendable {
       let wait = DeliveryRetries.events.backOff.delay(afterFailures: next.crashes)
       next.postpone(to: now.advanced(by: wait * (1 - random / 2)), error, at: now)
     case .crashed(let error):
-      // Every attempt of a task counts, however it ended.
+      // Every attempt of a task counts, regardless of how it ended.
       next.crashes += 1
       next.lastStatus = nil
       fail(&next, error, nil, retry, now)
@@ -106,7 +112,7 @@ package struct DeliveryPolicy: Sendable {
       if let status, !(500...599).contains(status) { next.executions += 1 }
       fail(&next, error, advice, retry, now)
     case .timedOut(let error):
-      // The crashes stay: the worker may have stood still while it crashed.
+      // The crash count stays: the worker may have hung while it crashed.
       next.lastStatus = 504
       fail(&next, error, nil, retry, now)
     case .putOff, .neverStarted: break
@@ -139,7 +145,7 @@ package struct DeliveryPolicy: Sendable {
       next.end(.failed, error, now)
       return
     }
-    // The window of a document's event begins when it happened, any other at the first try.
+    // The window of a document's event begins at the event, any other window at the first attempt.
     var start = next.firstAttemptTime ?? now
     if case .document = next.source { start = next.commitTime }
     let elapsed = now.duration(since: start)
@@ -150,7 +156,8 @@ package struct DeliveryPolicy: Sendable {
     if allows(advised) {
       wait = advised
     } else if allows(min(growing, advised)), let window = retry.window {
-      // Long advice costs no event its last try, which then comes when the window ends.
+      // An event never loses its last attempt to long advice: the attempt moves to the window's
+      // end.
       wait = window - elapsed
     } else {
       next.end(.dead, "\(error) Given up after \(next.attempts) attempts.", now)
@@ -159,14 +166,16 @@ package struct DeliveryPolicy: Sendable {
     next.postpone(to: now.advanced(by: wait), error, at: now)
   }
 
-  /// The latest retry that a handler may ask for, one day ahead: production's retry window.
+  /// The latest retry that a handler may request, one day ahead: production's retry window.
   private static let adviceSecondsMax = 86_400.0
-  /// The earliest retry in place of the growing wait, the first wait of events.
+  /// The earliest retry that a handler may request in place of the growing wait.
+  ///
+  /// It equals the first wait of events.
   private static let exactAdviceSecondsMin = 1.0
 }
 
 extension Timestamp {
-  /// This time moved by a duration, rounded down to the microsecond.
+  /// Returns this time moved by a duration, rounded toward zero to the microsecond.
   package func advanced(by duration: Duration) -> Timestamp {
     let (seconds, attoseconds) = duration.components
     return Timestamp(
@@ -174,7 +183,7 @@ extension Timestamp {
     )
   }
 
-  /// The time from `earlier` to this one.
+  /// Returns the time elapsed from `earlier` to this time.
   package func duration(since earlier: Timestamp) -> Duration {
     .microseconds(microseconds - earlier.microseconds)
   }

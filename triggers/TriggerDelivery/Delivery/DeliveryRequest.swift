@@ -8,7 +8,7 @@ import NIOCore
 import RuntimeSupport
 import SwiftProtobuf
 
-/// Makes the request that carries a delivery to its function.
+/// The builder of the requests that carry deliveries to their functions.
 ///
 /// Events are CloudEvents in binary mode, as Eventarc sends them, with protobuf data for documents.
 /// Schedules and tasks are the plain requests of Cloud Scheduler and Cloud Tasks.
@@ -16,13 +16,13 @@ package struct DeliveryRequest: Sendable {
   private let project: String
   private let location: String
 
-  /// Requests of a project whose functions are in `location`.
+  /// Creates requests for a project whose functions are in `location`.
   package init(project: String, location: String) {
     self.project = project
     self.location = location
   }
 
-  /// The invocation of a delivery's next attempt, which brings its event.
+  /// Returns the invocation for a delivery's next attempt, which carries its event.
   package func invocation(
     for delivery: Delivery,
     bringing event: DeliveryEvent,
@@ -72,9 +72,9 @@ package struct DeliveryRequest: Sendable {
     )
   }
 
-  /// The attempt's place in the trace of what caused it; an event without one begins a trace.
+  /// Returns the `traceparent` of an attempt; an event without a trace begins a new one.
   ///
-  /// The ids are hashes, so that all functions and attempts of an event share its trace.
+  /// The ids are hashes, so all functions and attempts of an event share its trace.
   private func traceParent(of delivery: Delivery, _ event: DeliveryEvent) -> String {
     let eventID = delivery.id.eventID
     let span = DeliveryLane("span", delivery.id.description, "\(delivery.attempts)").hash.hexDigits
@@ -85,7 +85,7 @@ package struct DeliveryRequest: Sendable {
     return "00-\(halves.joined())-\(span)-01"
   }
 
-  /// The CloudEvent of a document's change.
+  /// Returns the CloudEvent of a document change.
   func event(
     of change: DocumentChange,
     _ auth: AuthContext,
@@ -119,7 +119,7 @@ package struct DeliveryRequest: Sendable {
     )
   }
 
-  /// Who wrote, in production's terms: end users have their id and the type `unknown`.
+  /// Returns the writer in production's terms; end users have their id and the type `unknown`.
   private func authContext(of auth: AuthContext) -> (type: String, id: String?) {
     switch auth {
     case .admin: ("service_account", "firebase-adminsdk@\(project).iam.gserviceaccount.com")
@@ -143,7 +143,7 @@ package struct DeliveryRequest: Sendable {
     fields.append(HTTPField(name: field, value: HeaderValue.percentEncoded(value)))
   }
 
-  /// The headers of the attributes that documents' events have, made once.
+  /// The headers of the attributes that document events have, created once.
   private static let attributeFields = Dictionary(
     uniqueKeysWithValues: [
       "specversion", "id", "source", "type", "subject", "time", "dataschema", "project", "location",
@@ -174,10 +174,10 @@ package struct DeliveryRequest: Sendable {
     fields[field] = HeaderValue.percentEncoded(value)
   }
 
-  /// The job that Firebase makes of a scheduled function.
+  /// Returns the name of the job that Firebase creates for a scheduled function.
   private func jobName(_ function: String) -> String { "firebase-schedule-\(function)-\(location)" }
 
-  /// How much a task is told of why its last try failed.
+  /// The maximum number of characters of the last error that a task receives.
   private static let reasonCharactersMax = 300
 
   private static let dataSchema =
@@ -186,9 +186,9 @@ package struct DeliveryRequest: Sendable {
 
 /// CloudEvents' encoding of header values (HTTP protocol binding 1.0, section 3.1.3.2).
 ///
-/// Whatever is not printable ASCII, and `"`, `%` and the space, is percent-encoded as UTF-8.
+/// Everything except printable ASCII, and also `"`, `%` and the space, is percent-encoded as UTF-8.
 package enum HeaderValue {
-  /// The value as a header has it.
+  /// Returns a value encoded for a header.
   package static func percentEncoded(_ text: String) -> String {
     guard !text.utf8.allSatisfy(isPlain) else { return text }
     var bytes: [UInt8] = []

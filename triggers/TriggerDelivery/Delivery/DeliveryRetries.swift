@@ -1,18 +1,18 @@
 package import Invocation
 package import RuntimeSupport
 
-/// When a function's failed deliveries are tried again, from its endpoint in the manifest.
+/// The retry policy for a function's failed deliveries, from its endpoint in the manifest.
 package struct DeliveryRetries: Sendable, Hashable {
-  /// Tries in all; nil for no bound.
+  /// The maximum number of attempts in all; nil for no bound.
   package var attemptsMax: Int?
-  /// The time after which there are no further tries; nil for no bound.
+  /// The time after which there are no further attempts; nil for no bound.
   package var window: Duration?
-  /// Whether tries end only when both bounds are passed, not when either is.
+  /// True if retries end only when both bounds are passed, rather than either of them.
   package var needsBothBounds: Bool
-  /// The waits between tries.
+  /// The waits between attempts.
   package var backOff: BackOff
 
-  /// A policy; without other bounds it gives a failing delivery one try.
+  /// Creates a policy; by default a failing delivery has one attempt.
   package init(
     attemptsMax: Int? = 1,
     window: Duration? = nil,
@@ -25,7 +25,7 @@ package struct DeliveryRetries: Sendable, Hashable {
     self.backOff = backOff
   }
 
-  /// Whether a delivery that failed `attempts` times may be tried again `elapsed` after the start.
+  /// Indicates whether a delivery may be retried after `attempts` failures and `elapsed` time.
   package func allowsRetry(attempts: Int, elapsed: Duration) -> Bool {
     let isCountLeft = attemptsMax.map { attempts < $0 }
     let isTimeLeft = window.map { elapsed <= $0 }
@@ -39,7 +39,7 @@ package struct DeliveryRetries: Sendable, Hashable {
 }
 
 extension DeliveryRetries {
-  /// The policy of a deployed function.
+  /// Creates the policy of a deployed function.
   package init(_ endpoint: FunctionEndpoint) {
     if let queue = endpoint.taskQueueTrigger {
       self = .tasks
@@ -55,12 +55,12 @@ extension DeliveryRetries {
     }
   }
 
-  /// The retries of events: a day, as in production.
+  /// The retries of events: one day, as in production.
   ///
-  /// The first wait is 1 s instead of 10 s, because a person is waiting.
+  /// The first wait is 1 s instead of production's 10 s, because a developer is waiting.
   package static let events = DeliveryRetries(attemptsMax: nil, window: .seconds(24 * 3600))
 
-  /// Cloud Tasks' defaults for Firebase's queues.
+  /// Cloud Tasks' defaults for the queues of Firebase functions.
   package static let tasks = DeliveryRetries(
     attemptsMax: 3,
     needsBothBounds: true,

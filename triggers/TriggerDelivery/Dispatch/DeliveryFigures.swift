@@ -1,19 +1,19 @@
 package import DocumentModel
 
-/// How the deliveries of one function stand, and what became of its tries since the start.
+/// The state of one function's deliveries, and the outcomes of its attempts since the start.
 package struct DeliveryFigures: Sendable, Hashable {
   package var pending = 0
   package var running = 0
-  /// When the oldest event was recorded that runs or could run now; nil when none does.
+  /// The commit time of the oldest event that runs or could run now; nil if there is none.
   package var oldest: Timestamp?
-  /// What holds up all deliveries of the function; nil when nothing does.
+  /// The reason that blocks all deliveries of the function; nil if there is none.
   package var holdUp: WaitReason?
-  /// Tries that ended, by the state that they left their delivery in.
+  /// The number of ended attempts, by the state of their delivery after the attempt.
   package var ends: [Delivery.State: Int]
-  /// Deliveries that were never tried, because they are part of a loop.
+  /// The number of deliveries that were never attempted, because they are part of a loop.
   package var stopped = 0
 
-  /// Those of a function without events, whose tries have ended so.
+  /// Creates the figures of a function without pending deliveries.
   package init(ends: [Delivery.State: Int] = [:]) {
     self.ends = ends
   }

@@ -1,15 +1,15 @@
 package import Invocation
 
-/// How many deliveries of a function may run at once, and how fast they may start.
+/// The limits on concurrent deliveries of a function and on the rate of their starts.
 package struct DispatchLimits: Sendable, Hashable {
-  /// Deliveries that run at the same time.
+  /// The maximum number of deliveries that run at the same time.
   package var concurrentMax: Int
-  /// Starts in a second; nil for no bound.
+  /// The maximum number of starts per second; nil for no bound.
   package var perSecondMax: Double?
-  /// Deliveries that run at the same time each in a worker for itself.
+  /// The maximum number of deliveries that run at the same time, each in a worker of its own.
   package var apartMax: Int
 
-  /// Limits.
+  /// Creates limits with the defaults of a function that declares none.
   package init(
     concurrentMax: Int = Self.concurrentDefault,
     perSecondMax: Double? = nil,
@@ -20,10 +20,10 @@ package struct DispatchLimits: Sendable, Hashable {
     self.apartMax = apartMax
   }
 
-  /// The limits of a deployed function; a task queue has Cloud Tasks' defaults.
+  /// Creates the limits of a deployed function; a task queue has Cloud Tasks' defaults.
   ///
-  /// The limit never exceeds what the function's workers take: what waits longer waits here, where
-  /// it costs little.
+  /// The concurrency never exceeds the capacity of the function's workers. Deliveries beyond it
+  /// wait here, where waiting is cheap.
   package init(_ endpoint: FunctionEndpoint) {
     self.init()
     if let queue = endpoint.taskQueueTrigger {
@@ -34,6 +34,6 @@ package struct DispatchLimits: Sendable, Hashable {
     apartMax = FunctionEndpoint.apartMax(instances: endpoint.instances)
   }
 
-  /// As many as two workers take.
+  /// The capacity of two workers.
   package static let concurrentDefault = 2 * FunctionEndpoint.concurrencyDefault
 }

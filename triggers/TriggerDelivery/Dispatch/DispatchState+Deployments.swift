@@ -1,17 +1,16 @@
 package import DocumentModel
 
-/// What a deployment changes for the functions that it lacks, and for those that are back.
+/// The effects of a deployment on functions that are missing or deployed again.
 extension DispatchState {
-  /// The last deployment.
   struct Deployment: Sendable {
     var time: Timestamp
-    /// How long the deliveries of a function wait that the deployment lacks.
+    /// The time for which deliveries of an undeployed function are kept.
     var keptFor: Duration
   }
 
-  /// Takes over the limits of the deployed functions; those of all others wait.
+  /// Applies the limits of the deployed functions and suspends all other functions.
   ///
-  /// Returns which functions that have waiting deliveries are affected.
+  /// Returns the affected functions that have waiting deliveries.
   mutating func deploy(
     _ limits: [String: DispatchLimits],
     now: Timestamp,
@@ -42,7 +41,9 @@ extension DispatchState {
     return effects.sorted
   }
 
-  /// The state of a function that a deployment lacks; nil when it has the function.
+  /// Returns the undeployed state of a function.
+  ///
+  /// Returns nil if the function is deployed, or before the first deployment.
   func undeployed(_ function: String) -> FunctionBacklog.Undeployed? {
     guard let deployment, !isDeployed(function) else { return nil }
     return undeployed(function, keptFor: deployment.keptFor, now: deployment.time)
@@ -57,21 +58,21 @@ extension DispatchState {
     return FunctionBacklog.Undeployed(since: since, until: since.advanced(by: keptFor))
   }
 
-  /// The functions that have waiting deliveries and are not deployed.
+  /// The undeployed functions that have waiting deliveries.
   var undeployed: [String: FunctionBacklog.Undeployed] {
     backlogs.compactMapValues { $0.count > 0 ? $0.undeployed : nil }
   }
 }
 
-/// What a deployment does to deliveries that wait.
+/// The effects of a deployment on waiting deliveries.
 package struct DeploymentEffects: Sendable, Hashable {
   /// The waiting deliveries of one function.
   package struct Backlog: Sendable, Hashable {
     package var function: String
     package var pendingCount: Int
-    /// When the deliveries are given up unless the function is deployed again.
+    /// The time at which the deliveries are given up unless the function is deployed again.
     package var keptUntil: Timestamp
-    /// How long they are kept in all.
+    /// The total time for which the deliveries are kept.
     package var keptFor: Duration
 
     init(_ function: String, pendingCount: Int, keptUntil: Timestamp, _ keptFor: Duration) {
@@ -82,9 +83,9 @@ package struct DeploymentEffects: Sendable, Hashable {
     }
   }
 
-  /// Functions that are not deployed any more; their deliveries wait.
+  /// The functions that are no longer deployed; their deliveries wait.
   package var suspended: [Backlog] = []
-  /// Functions that are deployed again; their deliveries go on.
+  /// The functions that are deployed again; their deliveries continue.
   package var resumed: [Backlog] = []
 
   fileprivate var sorted: DeploymentEffects {
@@ -94,7 +95,7 @@ package struct DeploymentEffects: Sendable, Hashable {
     )
   }
 
-  /// A sentence on each function, for the person who deploys.
+  /// One sentence about each function, for the developer who deploys.
   package var sentences: [String] {
     let kept = suspended.map { backlog in
       let name = backlog.function
@@ -112,7 +113,7 @@ package struct DeploymentEffects: Sendable, Hashable {
 }
 
 extension DeploymentEffects.Backlog {
-  /// The waiting events with a verb, one event or several.
+  /// Returns the waiting events with a verb, in singular or plural.
   fileprivate func waiting(_ one: String, _ several: String) -> String {
     pendingCount == 1 ? "waiting event\(one)" : "\(pendingCount) waiting event\(several)"
   }

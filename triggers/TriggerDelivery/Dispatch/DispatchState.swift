@@ -1,9 +1,9 @@
 import DocumentModel
 import HeapModule
 
-/// The backlogs of all functions: a value that decides what starts and what is read, and never acts.
+/// The backlogs of all functions: a value that decides what to start and load, and never acts.
 ///
-/// Its cost follows the functions in which something has happened, not those that are deployed.
+/// Its cost depends on the functions that have changed, not on the number of deployed functions.
 struct DispatchState: Sendable {
   private struct Alarm: Comparable, Sendable {
     var time: Timestamp
@@ -13,30 +13,32 @@ struct DispatchState: Sendable {
     }
   }
 
-  /// A delivery to be tried.
+  /// A delivery to attempt.
   struct Start: Sendable {
     var delivery: Delivery
-    /// Nil when the event is kept no longer.
+    /// The event; nil if it is no longer stored.
     var event: DeliveryEvent?
     var runsApart: Bool
   }
 
-  /// What to do next.
+  /// The work to do next.
   struct Work: Sendable {
     var starts: [Start] = []
     var loads: [DeliveryStore.LoadRequest] = []
-    /// Whether something has happened to deliveries of a function that is not deployed.
+    /// True if deliveries of an undeployed function have changed.
     var concernsUndeployed = false
-    /// When to look again if nothing else happens; nil for never.
+    /// The time of the next check if nothing else happens; nil for none.
     var nextTime: Timestamp?
   }
 
-  /// The most memory that the events of all windows should take; an event may have two megabytes.
+  /// The target memory size of the events in all windows, in bytes.
+  ///
+  /// It may be exceeded, because a single event may have two megabytes.
   private let heldBytesMax: Int
-  /// Whether deliveries start by themselves.
+  /// True if deliveries start automatically.
   private let startsByItself: Bool
   private(set) var backlogs: [String: FunctionBacklog] = [:]
-  /// The functions in which something has happened since the last look.
+  /// The functions that have changed since the last call of `look`.
   private var changed: Set<String> = []
   private var alarms = Heap<Alarm>()
   /// The earliest alarm of each function.
@@ -45,11 +47,11 @@ struct DispatchState: Sendable {
   private var limits: [String: DispatchLimits] = [:]
   /// The last deployment; nil before the first one.
   var deployment: Deployment?
-  /// Since when functions are not deployed, as an earlier run has noted it.
+  /// The times since which functions are undeployed, as an earlier run has stored them.
   var undeployedSince: [String: Timestamp] = [:]
-  /// The deliveries that may run here.
+  /// The shards whose deliveries may run here.
   private(set) var shards: ShardSet = .none
-  /// Bytes of events in all windows.
+  /// The size of the events in all windows, in bytes.
   private var heldBytes = 0
 
   init(heldBytesMax: Int, startsByItself: Bool) {
@@ -57,21 +59,21 @@ struct DispatchState: Sendable {
     self.startsByItself = startsByItself
   }
 
-  /// Takes over the limits of the deployed functions.
+  /// Applies the limits of the deployed functions.
   mutating func update(limits: [String: DispatchLimits]) {
     self.limits = limits
     for function in backlogs.keys { change(function) { $0.update(limits[function] ?? .init()) } }
   }
 
-  /// Takes over which shards may run here, and those that may only end what runs.
+  /// Sets the shards whose deliveries may start here, and those where running ones may finish.
   ///
-  /// Deliveries of other shards are dropped: nothing that becomes of them counts.
+  /// Deliveries of all other shards are dropped, and their outcomes are ignored.
   mutating func update(shards: ShardSet, leaving: ShardSet = .none) {
     let isMore = !shards.isSubset(of: self.shards)
     self.shards = shards
     for function in backlogs.keys {
       change(function) { backlog in
-        // What was passed over while others had it is looked for again.
+        // Deliveries that were skipped while others had the shard are searched for again.
         if isMore { backlog.lookAgain(from: Timestamp(microseconds: 0)) }
         backlog.drop(where: { !shards.contains(Shard(of: $0)) }) {
           !shards.contains(Shard(of: $0)) && !leaving.contains(Shard(of: $0))
@@ -80,7 +82,7 @@ struct DispatchState: Sendable {
     }
   }
 
-  /// Changes a function's backlog, which is then looked at again.
+  /// Changes a function's backlog and marks the function as changed.
   @discardableResult
   mutating func change<Result>(
     _ function: String,
@@ -107,27 +109,28 @@ struct DispatchState: Sendable {
     return backlog
   }
 
-  /// Whether the last deployment has a function.
+  /// Indicates whether the last deployment contains a function.
   func isDeployed(_ function: String) -> Bool { limits[function] != nil }
 
-  /// Takes new deliveries of one function; returns whether `inserted` must follow.
+  /// Adds new deliveries of one function; returns true if `inserted` must be called later.
   mutating func add(_ new: [DeliveryStore.Candidate], of function: String) -> Bool {
     let room = room(heldBytes >= heldBytesMax)
     return change(function) { $0.add(new, room: room - $0.heldBytes) }
   }
 
-  /// How many bytes of events one function may have in its window.
+  /// Returns the number of bytes that one function's events may take in its window.
   ///
-  /// One whose events are large leaves room for the others, and each has some.
+  /// The limit leaves space for other functions if a function's events are large. When memory is
+  /// full, each function still has a small share.
   private func room(_ isFull: Bool) -> Int {
     min(heldBytesMax / 4, isFull ? Self.smallRoom : .max)
   }
 
   private static let smallRoom = 1 << 20
 
-  // MARK: Looking
+  // MARK: Deciding
 
-  /// Decides what starts and what is read at `now`; started deliveries count as running.
+  /// Decides what to start and load at `now`; started deliveries count as running.
   mutating func look(now: Timestamp) -> Work {
     var work = Work()
     while let alarm = alarms.min, alarm.time <= now {
@@ -135,7 +138,7 @@ struct DispatchState: Sendable {
       if armed[alarm.function] == alarm.time { armed[alarm.function] = nil }
       changed.insert(alarm.function)
     }
-    // What waits for a read has its turn after the others.
+    // Functions that wait for a load are checked again after the others.
     var waiting: Set<String> = []
     for function in changed {
       guard var backlog = backlogs.removeValue(forKey: function) else { continue }
@@ -143,7 +146,8 @@ struct DispatchState: Sendable {
         while let entry = backlog.start(now: now) { work.starts.append(Start(entry)) }
       }
       let bytesMax = room(heldBytes >= heldBytesMax) - backlog.heldBytes
-      // A read takes one event at least. Without room for it those in the window end first.
+      // A load takes at least one event. Without space for it, the events in the window must end
+      // first.
       let hasRoom = bytesMax > 0 || backlog.entries.isEmpty || !startsByItself
       if hasRoom, backlog.wantsLoad(now: now) {
         if loadsRunning < Self.loadsMax {
@@ -165,7 +169,7 @@ struct DispatchState: Sendable {
     return work
   }
 
-  /// Takes in what a read has found, nil when it has failed; returns the deliveries to park.
+  /// Applies the result of a load, nil if it failed; returns the deliveries to park.
   mutating func loaded(
     _ request: DeliveryStore.LoadRequest,
     _ loaded: DeliveryStore.Loaded?
@@ -179,31 +183,30 @@ struct DispatchState: Sendable {
     }
   }
 
-  /// Looks at all functions again, because time has jumped.
+  /// Marks all functions as changed, because time has jumped.
   mutating func lookAtAll() {
     changed.formUnion(backlogs.keys)
   }
 
-  /// Looks at all functions again, because the clock was set back to `now`.
+  /// Updates all functions after the clock was set back to `now`.
   mutating func clockWasSetBack(to now: Timestamp) {
     for function in backlogs.keys { change(function) { $0.clockWasSetBack(to: now) } }
   }
 
-  /// Starts one delivery, whatever holds it up; nil when it is not ready.
+  /// Starts one delivery regardless of limits and paused queues; nil if it is not ready.
   mutating func start(_ id: DeliveryID) -> Start? {
     change(id.function) { $0.start(id.place) }.map { Start($0) }
   }
 
-  /// The reads that run at one time; those of many functions take turns.
+  /// The maximum number of concurrent loads; functions take turns if there are more.
   private static let loadsMax = 4
 
-  // MARK: What there is
+  // MARK: Querying
 
   var pendingCount: Int { backlogs.values.reduce(0) { $0 + $1.count } }
 
   var runningCount: Int { backlogs.values.reduce(0) { $0 + $1.runningCount } }
 
-  /// The deliveries that run now.
   var runningIDs: Set<DeliveryID> {
     Set(
       backlogs.values.flatMap { backlog in
@@ -223,12 +226,12 @@ struct DispatchState: Sendable {
     backlogs[id.function]?.phase(id.place)
   }
 
-  /// When the first delivery that waits for its time is due, which may be past; nil when none does.
+  /// The earliest due time of a waiting delivery, which may be past; nil if none waits.
   var nextDue: Timestamp? {
     backlogs.values.lazy.compactMap(\.nextTime).min()
   }
 
-  /// Whether every backlog is in a state.
+  /// Indicates whether all backlogs satisfy a condition.
   func allSatisfy(_ condition: (FunctionBacklog) -> Bool) -> Bool {
     backlogs.values.allSatisfy(condition)
   }

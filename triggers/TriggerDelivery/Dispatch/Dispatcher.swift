@@ -9,35 +9,38 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// Starts due deliveries and stores how they end.
+/// The run loop that starts due deliveries and stores their outcomes.
 ///
-/// One task takes turns: each handles everything that has happened since the last one, starts what
-/// may start, and hands all outcomes to the writer at once. Invocations and writes report by
-/// callback, so that a delivery costs no task of its own.
+/// A single task runs the loop. Each pass handles everything that has happened since the last pass,
+/// starts what may start, and hands all outcomes to the writer at once. Invocations and writes
+/// report by callback, so a delivery needs no task of its own.
 final class Dispatcher: Sendable {
-  /// How a try came back.
+  /// The result of an attempt.
   private enum Result: Sendable {
     case outcome(DeliveryPolicy.Outcome)
-    /// A reply whose body is still arriving.
+    /// A response whose body is still arriving.
     case streaming(InvocationReply)
-    /// The function is not deployed any more.
+    /// The function is no longer deployed.
     case undeployed
-    /// The worker died while it ran other invocations, too.
+    /// The worker crashed while it also ran other invocations.
     case suspect(String)
-    /// No worker took the delivery.
+    /// No worker accepted the delivery.
     case notStarted(InvocationError)
-    /// The server stops, and the run does not count.
+    /// The server stops, and the attempt does not count.
     case unfinished
   }
 
-  /// A closure in a structure of its own: a mutex wraps a bare one anew at each access.
+  /// The callbacks of the dispatcher.
+  ///
+  /// They are wrapped in a structure because a mutex would wrap a bare closure again at each
+  /// access.
   private struct Observer {
     var onStored: @Sendable ([Delivery]) -> Void = { _ in }
     var onSetBack: @Sendable () -> Void = {}
     var onUndeployed: @Sendable () -> Void = {}
   }
 
-  /// A try that has come back.
+  /// An attempt that has ended or has received the head of a streamed response.
   private struct Return: Sendable {
     var delivery: Delivery
     var began: Timestamp
@@ -47,22 +50,22 @@ final class Dispatcher: Sendable {
   private struct State {
     var dispatch: DispatchState
     var returns: [Return] = []
-    /// The invocations that run, and how to end them.
+    /// The running invocations and the closures that cancel them.
     var begun: Set<DeliveryID> = []
     var cancels: [DeliveryID: @Sendable () -> Void] = [:]
-    /// Running deliveries that are not to be tried again.
+    /// Running deliveries that must not be retried.
     var discarding: Set<DeliveryID> = []
     var faults: FaultPlan?
-    /// What the fault mode has dropped once, or sent once more.
+    /// Deliveries that the fault mode has dropped or repeated once.
     var dropped: Set<DeliveryID> = []
     var repeated: Set<DeliveryID> = []
     var isStopping = false
     var isGraceOver = false
-    /// Counts the tries that ended, which shows whether any ended in between.
+    /// The number of ended attempts; a change shows that an attempt has ended in between.
     var endsCount: UInt64 = 0
-    /// The same by function, and by what became of the delivery.
+    /// The number of ended attempts by function and by the state of the delivery.
     var ends: [String: [Delivery.State: Int]] = [:]
-    /// Deliveries that were stopped as part of a loop, by function.
+    /// The number of deliveries stopped as part of a loop, by function.
     var stopped: [String: Int] = [:]
     var lastLook: Timestamp?
     var waiters: [CheckedContinuation<Void, Never>] = []
@@ -70,7 +73,7 @@ final class Dispatcher: Sendable {
     var random = SystemRandomNumberGenerator()
   }
 
-  /// What names this dispatcher among those that share a store.
+  /// The identifier of this dispatcher among those that share a store.
   let id = RandomID.make()
   private let registry: FunctionRegistry
   private let store: DeliveryStore
@@ -121,9 +124,9 @@ final class Dispatcher: Sendable {
     alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
   }
 
-  // MARK: - Others' business
+  // MARK: - Access from other parts
 
-  /// Changes what is decided, and looks again.
+  /// Changes the dispatch state and starts another pass.
   @discardableResult
   func change<Answer>(_ change: (inout DispatchState) -> sending Answer) -> sending Answer {
     let answer = state.withLock { change(&$0.dispatch) }
@@ -131,53 +134,55 @@ final class Dispatcher: Sendable {
     return answer
   }
 
-  /// Changes what is decided in a way that makes nothing start.
+  /// Changes the dispatch state without another pass; for changes that let nothing start.
   func quietly<Answer>(_ change: (inout DispatchState) -> sending Answer) -> sending Answer {
     state.withLock { change(&$0.dispatch) }
   }
 
-  /// Looks at what is decided.
+  /// Reads the dispatch state.
   func read<Answer>(_ read: (DispatchState) -> sending Answer) -> sending Answer {
     state.withLock { read($0.dispatch) }
   }
 
-  /// Sees to it that another turn begins.
+  /// Starts another pass of the run loop.
   func wake() { wakeup.yield() }
 
-  /// Looks again for due work after `now` has moved differently from the clock.
+  /// Checks for due work again after `now` has moved differently from the clock.
   func timeJumped() {
     alarm.reset()
     change { $0.lookAtAll() }
   }
 
-  /// Called with deliveries after each try, once that is stored; must not block.
+  /// A callback that receives deliveries after each attempt, once the result is stored.
+  ///
+  /// It must not block.
   var onStored: @Sendable ([Delivery]) -> Void {
     get { observer.withLock { $0.onStored } }
     set { observer.withLock { $0.onStored = newValue } }
   }
 
-  /// Called when the machine's clock was found to have been set back; must not block.
+  /// A callback for a system clock that was set back; it must not block.
   var onSetBack: @Sendable () -> Void {
     get { observer.withLock { $0.onSetBack } }
     set { observer.withLock { $0.onSetBack = newValue } }
   }
 
-  /// Called when deliveries of a function that is not deployed have changed; must not block.
+  /// A callback for changes to deliveries of an undeployed function; it must not block.
   var onUndeployed: @Sendable () -> Void {
     get { observer.withLock { $0.onUndeployed } }
     set { observer.withLock { $0.onUndeployed = newValue } }
   }
 
-  /// How long deliveries of a function wait that is not deployed.
+  /// The time for which deliveries of an undeployed function are kept.
   var keptFor: Duration { configuration.policy.undeployedWindow }
 
-  /// The faults applied on purpose; nil applies none.
+  /// The faults that are injected on purpose; nil for none.
   var faults: FaultPlan? {
     get { state.withLock { $0.faults } }
     set { state.withLock { $0.faults = newValue } }
   }
 
-  /// Makes a running delivery's present try its last; false when it does not run.
+  /// Makes the current attempt of a running delivery its last; false if it does not run.
   func discardRunning(_ id: DeliveryID) -> Bool {
     state.withLock { state in
       guard case .running? = state.dispatch.phase(id) else { return false }
@@ -186,12 +191,12 @@ final class Dispatcher: Sendable {
     }
   }
 
-  /// How many tries have ended so far.
+  /// The number of attempts that have ended so far.
   var endsCount: UInt64 { state.withLock { $0.endsCount } }
 
-  /// Returns once a condition holds, which is looked at again after each turn.
+  /// Returns once a condition holds; the condition is checked again after each pass.
   ///
-  /// Throws when the task is cancelled.
+  /// Throws if the calling task is cancelled.
   func waitUntil(_ condition: () async throws -> Bool) async throws {
     while true {
       let turns = state.withLock { $0.turns }
@@ -225,7 +230,7 @@ final class Dispatcher: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// How the deliveries stand, by function.
+  /// The state of each function's deliveries, by the function's name.
   var figures: [String: DeliveryFigures] {
     let now = now()
     let isDeployed = registry.current != nil
@@ -244,9 +249,11 @@ final class Dispatcher: Sendable {
     }
   }
 
-  // MARK: - Taking turns
+  // MARK: - Run loop
 
-  /// Takes turns until `stop` or cancellation; then lets what runs finish within the grace.
+  /// Runs the loop until `stop` or cancellation.
+  ///
+  /// After `stop`, running deliveries may finish within the grace period.
   func run() async {
     await withDiscardingTaskGroup { group in
       for await _ in wakeups {
@@ -260,7 +267,7 @@ final class Dispatcher: Sendable {
     }
   }
 
-  /// Starts nothing more, and lets `run` end.
+  /// Stops starting deliveries and lets `run` end.
   func stop() {
     state.withLock { $0.isStopping = true }
     wake()
@@ -294,7 +301,7 @@ final class Dispatcher: Sendable {
     resumeWaiters()
   }
 
-  /// Ends the waits that began before the machine's clock was set back.
+  /// Ends waits that began before the system clock was set back.
   private func noteTime(_ now: Timestamp) {
     let back = state.withLock { state -> Int64? in
       defer { state.lastLook = now }
@@ -323,15 +330,15 @@ final class Dispatcher: Sendable {
         "Pending deliveries cannot be read",
         metadata: ["function.name": "\(request.function)", "error": "\(error)"]
       )
-      // A cancelled sleep ends the wait, and the run ends with it.
+      // A cancelled sleep ends the wait, and the run loop ends as well.
       try? await clock.sleep(for: Self.readWait)
       change { _ = $0.loaded(request, nil) }
     }
   }
 
-  /// Notes deliveries that wait for an earlier one of their lane.
+  /// Stores rows for deliveries that wait for an earlier delivery of their lane.
   private func park(_ deliveries: [Delivery], of function: String) {
-    // Each shard by itself, so that one that is lost does not hold up the others.
+    // Each shard has its own write, so that the loss of one shard does not delay the others.
     for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
       var batch = StorageBatch()
       for delivery in deliveries { DeliveryStore.park(delivery, in: &batch) }
@@ -343,12 +350,12 @@ final class Dispatcher: Sendable {
     }
   }
 
-  /// Lets what runs end, and be stored, within the grace.
+  /// Waits until running deliveries have ended and are stored, or until the grace period is over.
   private func finishRunning(in group: inout DiscardingTaskGroup) async {
     let clock = self.clock
     let grace = configuration.stopGrace
     group.addTask {
-      // A cancelled sleep ends the grace early, which is all that cancellation asks for.
+      // A cancelled sleep ends the grace period early, as the cancellation intends.
       try? await clock.sleep(for: grace)
       self.state.withLock { $0.isGraceOver = true }
       self.wake()
@@ -364,11 +371,12 @@ final class Dispatcher: Sendable {
     }
   }
 
-  // MARK: - Trying
+  // MARK: - Attempts
 
-  /// Tries a delivery that could start, and returns when its end is stored; false for any other id.
+  /// Attempts a startable delivery; false for any other id.
   ///
-  /// Cancelling the task ends the try, which then does not count.
+  /// Returns when the outcome is stored. Cancelling the calling task ends the attempt, which then
+  /// does not count.
   func deliver(_ id: DeliveryID) async throws -> Bool {
     guard let start = state.withLock({ $0.dispatch.start(id) }) else { return false }
     let ends = endsCount
@@ -446,7 +454,7 @@ final class Dispatcher: Sendable {
       case .timedOut: return .outcome(.timedOut(error.message))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
-      // What is not found is deployed, or no longer deployed, in a moment.
+      // A function that is not found is just being deployed or removed.
       case .overloaded, .cannotStart, .placesTaken, .drained, .notFound: return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
@@ -462,7 +470,7 @@ final class Dispatcher: Sendable {
       return .outcome(.succeeded(status: status))
     }
     let advice = reply.head.headerFields[RetryAdvice.header].flatMap(RetryAdvice.init)
-    // A plain text ends with a line feed, as a rule.
+    // Plain text usually ends with a line feed.
     let text = String(String(buffer: body).prefix(errorCharactersMax)).trimmingLineEnd
     return .outcome(
       .handlerFailed(
@@ -489,9 +497,9 @@ final class Dispatcher: Sendable {
     wake()
   }
 
-  // MARK: - Ending
+  // MARK: - Outcomes
 
-  /// Decides what a try's end means; nil when nothing is to be stored.
+  /// Processes the result of an attempt; nil if there is nothing to store.
   private func end(of item: Return, now: Timestamp) -> FunctionBacklog.End? {
     let id = item.delivery.id
     state.withLock { $0.endsCount &+= 1 }
@@ -536,8 +544,8 @@ final class Dispatcher: Sendable {
         return (false, true)
       }
       let random = Double.random(in: 0..<1, using: &state.random)
-      // Drained workers are of a server that stops, or of a deployment that another replaces. A
-      // function is not found for a moment during a deployment.
+      // Drained workers belong to a server that stops, or to a deployment that is being replaced. A
+      // function may be missing for a moment during a deployment.
       let isReportable = error.kind != .drained && error.kind != .notFound
       let isNews = state.dispatch.change(id.function) { backlog in
         backlog.notStarted(
@@ -604,7 +612,7 @@ final class Dispatcher: Sendable {
     return end
   }
 
-  /// Stores the ends of deliveries, which leave their windows then.
+  /// Stores the outcomes of deliveries, which leave their windows when the write has ended.
   func write(_ ends: [FunctionBacklog.End]) {
     guard !ends.isEmpty else { return }
     for (shard, ends) in Dictionary(grouping: ends, by: { Shard(of: $0.old) }) {
@@ -643,7 +651,7 @@ final class Dispatcher: Sendable {
         metadata: ["delivery.count": "\(ends.count)"]
       )
     case .failure(let error):
-      // The rows still say pending: whoever reads them runs the deliveries again.
+      // The rows are still pending, so any dispatcher that reads them runs the deliveries again.
       logger.error(
         "What became of deliveries could not be stored",
         metadata: ["delivery.count": "\(ends.count)", "error": "\(error)"]
@@ -656,7 +664,7 @@ final class Dispatcher: Sendable {
     state.withLock { $0.stopped[delivery.id.function, default: 0] += 1 }
   }
 
-  /// Logs how a try ended.
+  /// Logs the state of a delivery after an attempt.
   func log(_ delivery: Delivery) {
     var metadata: Logger.Metadata {
       var metadata: Logger.Metadata = [
@@ -676,13 +684,13 @@ final class Dispatcher: Sendable {
 
   static let discardedText = "Discarded by request."
 
-  /// The bytes read of an event handler's reply, which only serves for its error text.
+  /// The number of bytes read of an event handler's response, which is only used for error texts.
   private static let replyBytesMax = 1 << 20
-  /// How long the rest of a longer reply is read, so that its function can finish.
+  /// The time for which the rest of a longer response is read, so that its function can finish.
   private static let replyRestTimeMax = Duration.seconds(10)
   private static let errorCharactersMax = 500
   private static let readWait = Duration.seconds(1)
-  /// The smallest step back that is logged; smaller ones are the clock's own corrections.
+  /// The smallest backward step of the clock that is logged; smaller steps are clock corrections.
   private static let clockJumpMin = Duration.seconds(2)
 }
 

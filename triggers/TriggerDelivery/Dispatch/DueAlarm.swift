@@ -1,9 +1,10 @@
 import DocumentModel
 import Synchronization
 
-/// Rings when the earliest of the times has come that it was set to.
+/// An alarm that rings at the earliest of the times for which it was set.
 ///
-/// The times are `now`'s, which may move differently from the clock that the alarm sleeps on.
+/// The times are those of `now`, which may move differently from the clock on which the alarm
+/// sleeps.
 final class DueAlarm: Sendable {
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Timestamp
@@ -11,7 +12,7 @@ final class DueAlarm: Sendable {
   /// The times for which a task sleeps.
   private let sleeping = Mutex<Set<Timestamp>>([])
 
-  /// An alarm that calls `ring`, on any thread.
+  /// Creates an alarm that calls `ring` on any thread.
   init(
     clock: any Clock<Duration>,
     now: @escaping @Sendable () -> Timestamp,
@@ -22,16 +23,17 @@ final class DueAlarm: Sendable {
     self.ring = ring
   }
 
-  /// What the caller must run for the alarm to ring by `due`; nil when it rings by then anyway.
+  /// Returns the closure that the caller must run for the alarm to ring by `due`.
   ///
-  /// It may ring too early, and when the task is cancelled.
+  /// Returns nil if the alarm rings by then in any case. The alarm may ring too early, and it rings
+  /// when the task is cancelled.
   func set(_ due: Timestamp) -> (@Sendable () async -> Void)? {
     let isNew = sleeping.withLock { sleeping in
       sleeping.allSatisfy({ due < $0 }) && sleeping.insert(due).inserted
     }
     guard isNew else { return nil }
     return { [self] in
-      // The machine's clock may be put forward during this sleep.
+      // The system clock may be set forward during this sleep.
       let wait = min(due.duration(since: now()), Self.sleepMax)
       if wait > .zero { try? await clock.sleep(for: wait) }
       sleeping.withLock { _ = $0.remove(due) }
@@ -39,7 +41,7 @@ final class DueAlarm: Sendable {
     }
   }
 
-  /// Forgets what it was set to, because `now` has jumped.
+  /// Forgets all times for which the alarm was set, because `now` has jumped.
   func reset() {
     sleeping.withLock { $0 = [] }
   }

@@ -1,39 +1,40 @@
 import DocumentModel
 
-/// Why deliveries of a function wait.
+/// The reasons why deliveries of a function wait.
 extension FunctionBacklog {
-  /// A function that the present deployment lacks.
+  /// The state of a function that the current deployment does not contain.
   struct Undeployed: Sendable, Hashable {
     var since: Timestamp
-    /// When the deliveries that still wait are given up.
+    /// The time at which the deliveries that still wait are given up.
     var until: Timestamp
-    /// Whether the deliveries that waited were given up.
+    /// True if the waiting deliveries were given up.
     var isGivenUp = false
   }
 
-  /// Stops everything until the function is deployed again, and leaves its deliveries to storage.
+  /// Suspends the function until it is deployed again.
   ///
-  /// Deliveries that run go on, and their ends count.
+  /// Its waiting deliveries leave the window and stay in storage. Running deliveries continue, and
+  /// their outcomes count.
   mutating func suspend(_ undeployed: Undeployed) {
     self.undeployed = undeployed
     drop(where: { _ in true }, andIfRunning: { _ in false })
   }
 
-  /// Lets deliveries start again, now that the function is deployed.
+  /// Lets deliveries start again after the function was deployed again.
   mutating func resume() {
     undeployed = nil
   }
 
-  /// Notes that what waited for an undeployed function was given up.
+  /// Records that the deliveries that waited for the undeployed function were given up.
   mutating func noteGivenUp() { undeployed?.isGivenUp = true }
 
-  /// Whether time alone makes deliveries of an undeployed function end at `now`.
+  /// Indicates whether deliveries of the undeployed function are to be given up at `now`.
   func awaitsGivingUp(at now: Timestamp) -> Bool {
     guard let undeployed else { return false }
     return !undeployed.isGivenUp && count > 0 && undeployed.until <= now
   }
 
-  /// What holds up all deliveries of the function at `now`; nil when nothing does.
+  /// Returns the reason that blocks all deliveries of the function at `now`; nil if there is none.
   func holdUp(at now: Timestamp) -> WaitReason? {
     if let undeployed {
       return .notDeployed(function, since: undeployed.since, keptUntil: undeployed.until)
@@ -44,9 +45,10 @@ extension FunctionBacklog {
     return .noWorker(since: unstartableSince, error: startError, nextAttempt: next)
   }
 
-  /// Why a pending delivery does not run at `now`; nil when it runs or its outcome is being stored.
+  /// Returns the reason why a pending delivery does not run at `now`.
   ///
-  /// `earlier` is the first delivery of its lane that has a row by lane.
+  /// Returns nil if the delivery runs or its outcome is being stored. `earlier` is the first
+  /// delivery of its lane that has a row by lane.
   func waitReason(of delivery: Delivery, behind earlier: EventPlace?, at now: Timestamp)
     -> WaitReason?
   {

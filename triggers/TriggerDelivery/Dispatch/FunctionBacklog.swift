@@ -3,26 +3,28 @@ import DocumentModel
 
 /// The pending deliveries of one function: a value that decides and never acts.
 ///
-/// A window of them is in memory, with their events; the others stay in storage. What was never
-/// tried enters the window in the order of the events, what was postponed when it is due. Of the
-/// deliveries of one lane only the first runs, until its try has ended; of the ones behind it the
-/// window takes its share (`LaneShare`), and the rest is parked in storage until the line is short.
-/// A delivery stays in the window until its outcome is stored, so that nothing read from storage
-/// meanwhile brings it back.
+/// A window of them is in memory, with their events; the others stay in storage. Untried deliveries
+/// enter the window in the order of their events, and postponed deliveries when they are due. In
+/// each lane only the first delivery runs, until its attempt has ended. Of the deliveries behind it
+/// the window takes a share (`LaneShare`). The rest is parked in storage until the lane's line is
+/// short. A delivery stays in the window until its outcome is stored, so that no concurrent load
+/// from storage can add it again.
 struct FunctionBacklog: Sendable {
-  /// One delivery of the window.
+  /// One delivery in the window.
   struct Entry: Sendable {
     var delivery: Delivery
     var event: DeliveryEvent?
     var bytes: Int
     var phase: Phase
-    /// Whether the delivery has crashed a worker, or shared one that crashed, and must run apart.
+    /// True if the delivery must run in a worker of its own.
+    ///
+    /// It has crashed a worker, or it shared a worker that crashed.
     var isSuspect: Bool
-    /// Whether another dispatcher has the delivery now: what becomes of the try counts for nothing.
+    /// True if another dispatcher now has the delivery; the outcome of the attempt is then ignored.
     var isLost = false
   }
 
-  /// Where a delivery of the window stands.
+  /// The state of a delivery in the window.
   enum Phase: Sendable {
     /// An earlier delivery of its lane is in the window.
     case blocked
@@ -32,15 +34,15 @@ struct FunctionBacklog: Sendable {
     case saving
   }
 
-  /// What a read from storage began with.
+  /// The state of a load from storage, and changes that were noted while it ran.
   private struct Load {
     var known: Set<EventPlace>
     var hasMore = false
     var nextDue: Timestamp?
     var hasLaneRows = false
-    /// Whether all is to be looked through again, from the start.
+    /// True if all rows must be read again from the start.
     var isOutdated = false
-    /// Lanes that were held at some time of the read.
+    /// The lanes that were held at any time during the load.
     var heldLanes: Set<DeliveryLane>
   }
 
@@ -53,50 +55,56 @@ struct FunctionBacklog: Sendable {
   private(set) var runningCount = 0
   private(set) var savingCount = 0
   private var suspectsRunning = 0
-  /// The bytes of the events in the window.
+  /// The size of the events in the window, in bytes.
   private(set) var heldBytes = 0
-  /// The deliveries that wait for an earlier one of their lane, and the bytes of their events.
+  /// The number of deliveries that wait for an earlier delivery of their lane.
+  ///
+  /// `blockedBytes` is the size of their events.
   private(set) var blockedCount = 0
   private var blockedBytes = 0
 
-  /// Pending deliveries, in the window and in storage.
+  /// The number of pending deliveries, in the window and in storage.
   private(set) var count = 0
-  /// Those that are not tried now although no handler has failed.
+  /// The number of deliveries in storage that wait although no handler has failed.
   private(set) var unansweredCount = 0
-  /// Untried deliveries up to this place have been in the window or are parked.
+  /// The place up to which untried deliveries have been in the window or are parked.
   private var position: EventPlace?
-  /// Whether storage holds untried deliveries after `position`, or will in a moment.
+  /// True if storage holds untried deliveries after `position`, or will soon.
   private var hasMore = false
-  /// Whether some of these can be read by now.
+  /// True if some of the deliveries of `hasMore` can be loaded already.
   private var isMoreStored = false
-  /// Writes of untried deliveries after `position` that have not ended.
+  /// The number of unfinished writes of untried deliveries after `position`.
   private var insertsRunning = 0
-  /// When the first postponed delivery in storage is due.
+  /// The due time of the first postponed delivery in storage.
   private(set) var nextDue: Timestamp?
-  /// Whether a delivery of the function may have a row by lane.
+  /// True if a delivery of the function may have a row by lane.
   private(set) var hasLaneRows = false
-  /// Lanes that get a row in a moment, with the number of such writes: nothing else enters them.
+  /// The lanes that are about to get a row, with the number of such writes.
+  ///
+  /// No other delivery enters these lanes until the writes have ended.
   private var heldLanes: [DeliveryLane: Int] = [:]
-  /// Lanes whose next deliveries are to be read, and the order in which they came.
+  /// The lanes whose next deliveries must be loaded.
+  ///
+  /// `lanesInOrder` has the order in which they were added.
   private var lanesToCheck: Set<DeliveryLane> = []
   private var lanesInOrder: Deque<DeliveryLane> = []
   private var load: Load?
-  /// Changes by hand that wait for the end of a read.
+  /// The number of administrative changes that wait for the end of a load.
   private var reservationsWanted = 0
 
   private var limits: DispatchLimits
   private var bucket: TokenBucket
-  /// Whether somebody has stopped the queue.
+  /// True if the queue was paused on request.
   var isPaused = false
-  /// Set while the present deployment lacks the function: nothing starts then.
+  /// The undeployed state; set while the current deployment lacks the function, so nothing starts.
   var undeployed: Undeployed?
-  /// Since when no worker takes the function's deliveries; nil while one does.
+  /// The time since which no worker accepts the function's deliveries; nil while one does.
   private(set) var unstartableSince: Timestamp?
-  /// Why the last attempt found no worker; nil once a worker has answered.
+  /// The reason why the last attempt found no worker; nil once a worker has responded.
   private(set) var startError: String?
   private var isStartErrorReported = false
   private var startsFailed = 0
-  /// The time before which nothing starts, because no worker could be had.
+  /// The time before which nothing starts, because no worker was available.
   private(set) var startsNotBefore: Timestamp?
 
   init(function: String, limits: DispatchLimits) {
@@ -105,45 +113,45 @@ struct FunctionBacklog: Sendable {
     bucket = TokenBucket(rate: limits.perSecondMax)
   }
 
-  /// Takes over new limits; the function may have a worker now.
+  /// Applies new limits and resets the start back-off; the function may have a worker now.
   mutating func update(_ limits: DispatchLimits) {
     self.limits = limits
     bucket.update(rate: limits.perSecondMax)
     workerAnswered()
   }
 
-  /// How many deliveries the window has at most.
+  /// The maximum number of deliveries in the window.
   private var windowMax: Int { min(max(2 * limits.concurrentMax, 64), Self.windowMax) }
 
   private static let windowMax = 1024
 
-  /// How many of them may wait for an earlier one of their lane.
+  /// The part of the window for deliveries that wait for an earlier delivery of their lane.
   private var share: LaneShare { LaneShare(windowMax: windowMax) }
 
-  /// The most deliveries that one read takes.
+  /// The maximum number of deliveries in one load.
   static let loadMax = 256
 }
 
-// MARK: - Coming
+// MARK: - Adding deliveries
 
 extension FunctionBacklog {
-  /// Takes up what an earlier run, or another dispatcher, left in storage.
+  /// Applies a summary of the deliveries that an earlier run or another dispatcher left.
   mutating func resume(_ summary: DeliveryStore.Summary, now: Timestamp) {
     count = summary.count
     unansweredCount = summary.unansweredCount
     hasLaneRows = hasLaneRows || summary.hasLaneRows
-    // The clock may be behind that of the run before.
+    // The clock may be behind the clock of the earlier run.
     lookAgain(from: summary.nextDue.map { min($0, now) })
   }
 
-  /// Takes notice that the clock was set back to `now`: waits that began later are over.
+  /// Records that the clock was set back to `now`; waits that began later are over.
   mutating func clockWasSetBack(to now: Timestamp) {
     startsNotBefore = nil
     unstartableSince = unstartableSince.map { min($0, now) }
     if nextDue != nil { noteDue(now) }
   }
 
-  /// Looks through all of the function's deliveries in storage again.
+  /// Marks all of the function's deliveries in storage to be searched again.
   mutating func lookAgain(from due: Timestamp?) {
     position = nil
     load?.isOutdated = true
@@ -151,19 +159,19 @@ extension FunctionBacklog {
     if let due { noteDue(due) }
   }
 
-  /// Takes notice of deliveries that somebody else has put into storage.
+  /// Counts deliveries that another part or dispatcher has stored.
   mutating func takeNotice(of count: Int, now: Timestamp) {
     self.count += count
     noteMore()
     noteDue(now)
   }
 
-  /// Counts new deliveries, whose rows are about to be written, and takes those it can.
+  /// Counts new deliveries whose rows are about to be written, and takes as many as possible.
   ///
-  /// They come in the order of the events. Once one stays in storage, later ones do as well, until
-  /// it has been read. The write may be under way already: what a read has found in the meantime is
-  /// counted and not taken again. Returns whether `inserted` must be called when the rows are
-  /// written.
+  /// The deliveries come in the order of their events. Once one of them stays in storage, later
+  /// deliveries stay there too until it has been loaded. The write may already be running:
+  /// deliveries that a concurrent load has found are counted but not added again. Returns true if
+  /// `inserted` must be called when the rows are written.
   mutating func add(_ new: [DeliveryStore.Candidate], room: Int) -> Bool {
     var isLeft = false
     var room = room
@@ -190,13 +198,13 @@ extension FunctionBacklog {
     return isLeft
   }
 
-  /// Whether a delivery finds its lane empty, or room behind the others of its lane.
+  /// Indicates whether a delivery's lane is empty or has space behind its other deliveries.
   private func hasRoom(behindOthersFor delivery: Delivery) -> Bool {
     guard let lane = delivery.lane, let line = lanes[lane] else { return true }
     return share.takes(behind: line.count, blocked: blockedCount, blockedBytes: blockedBytes)
   }
 
-  /// Notes that rows of `add` can be read.
+  /// Records that rows of deliveries passed to `add` can be loaded.
   mutating func inserted(_ new: [Delivery]) {
     insertsRunning -= 1
     for delivery in new {
@@ -207,13 +215,14 @@ extension FunctionBacklog {
         noteMore()
       }
     }
-    // A read may have found the rows already.
+    // A load may have found the rows already.
     hasMore = isMoreStored || insertsRunning > 0 || load != nil && hasMore
   }
 
-  /// Puts a delivery that is in storage into the window, unless it is there; false then.
+  /// Adds a stored delivery to the window unless it is there.
   ///
-  /// With `isForced` it starts next, whatever holds the queue up.
+  /// With `isForced` the delivery starts next, even if the queue is paused or at its limits.
+  /// Returns false if a forced delivery is not ready.
   mutating func bring(_ candidate: DeliveryStore.Candidate, isForced: Bool) -> Bool {
     let place = candidate.delivery.id.place
     if entries[place] == nil { enter(candidate) }
@@ -238,7 +247,7 @@ extension FunctionBacklog {
     if let lane = delivery.lane {
       // The line is taken out of the dictionary, so that changing it does not copy it.
       var line = lanes.removeValue(forKey: lane) ?? []
-      // A renewed delivery goes back to its place, but never before one that runs.
+      // A renewed delivery returns to its place, but never before a running delivery.
       var index = line.endIndex
       while index > 0, place < line[index - 1],
         !(index == 1 && entries[line[0]]?.phase == .running)
@@ -279,10 +288,10 @@ extension FunctionBacklog {
   }
 }
 
-// MARK: - Reading
+// MARK: - Loading
 
 extension FunctionBacklog {
-  /// Whether deliveries should be read from storage at `now`.
+  /// Indicates whether deliveries should be loaded from storage at `now`.
   func wantsLoad(now: Timestamp) -> Bool {
     guard load == nil, reservationsWanted == 0, !isPaused, undeployed == nil, hasPlace else {
       return false
@@ -293,12 +302,14 @@ extension FunctionBacklog {
 
   private var hasPlace: Bool { entries.count < windowMax }
 
-  /// Whether the window has room, and so little that could start that more of it helps.
+  /// True if the window has space and few enough ready deliveries that a load helps.
   private var takesMore: Bool {
     hasPlace && ready.count + suspects.count <= windowMax / 2
   }
 
-  /// Begins a read; nothing else may begin one until `apply` or `cancelLoad`.
+  /// Begins a load.
+  ///
+  /// No other load may begin until `apply` or `cancelLoad` is called.
   mutating func beginLoad(
     now: Timestamp,
     bytesMax: Int,
@@ -327,33 +338,34 @@ extension FunctionBacklog {
     )
   }
 
-  /// The lanes to be read next, those that have waited longest.
+  /// Removes and returns the lanes to load next, those that have waited longest first.
   private mutating func takeLanesToCheck() -> [DeliveryLane] {
     var taken: [DeliveryLane] = []
     while taken.count < Self.loadMax, let lane = lanesInOrder.popFirst() {
-      // A lane that was held meanwhile is left out.
+      // A lane that was held in the meantime is left out.
       if lanesToCheck.remove(lane) != nil { taken.append(lane) }
     }
     return taken
   }
 
-  /// Ends a read that has failed, to be begun again.
+  /// Ends a load that has failed, so that it is begun again.
   mutating func cancelLoad(_ request: DeliveryStore.LoadRequest) {
     load = nil
     for lane in request.lanes { check(lane) }
     noteMore()
   }
 
-  /// Takes in what a read has found; returns the deliveries to park.
+  /// Adds the results of a load to the window; returns the deliveries to park.
   ///
-  /// `endParking` must follow when they are parked.
+  /// `endParking` must be called once they are parked.
   mutating func apply(_ loaded: DeliveryStore.Loaded, shards: ShardSet = .all) -> [Delivery] {
     guard let load else { return [] }
     self.load = nil
     hasLaneRows = loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty
     for lane in loaded.lanesLeft { check(lane) }
     guard !load.isOutdated else {
-      // Others may have changed the rows meanwhile. All are read again, whatever their lanes.
+      // Others may have changed the rows in the meantime. All are read again, regardless of their
+      // lanes.
       nextDue = Timestamp(microseconds: 0)
       noteMore()
       for delivery in loaded.candidates.map(\.delivery) {
@@ -381,7 +393,9 @@ extension FunctionBacklog {
     return parked
   }
 
-  /// Notes that deliveries are parked: those that they wait for may have settled meanwhile.
+  /// Records that deliveries are parked.
+  ///
+  /// The deliveries they wait for may have settled in the meantime.
   mutating func endParking(_ deliveries: [Delivery]) {
     for lane in Self.lanes(of: deliveries) {
       letGo(lane)
@@ -389,7 +403,7 @@ extension FunctionBacklog {
     }
   }
 
-  /// Reads a lane's next deliveries once few of the window are left of it.
+  /// Requests a lane's next deliveries if few of its deliveries are left in the window.
   private mutating func refill(_ lane: DeliveryLane) {
     if (lanes[lane]?.count ?? 0) <= share.laneMin { check(lane) }
   }
@@ -411,21 +425,22 @@ extension FunctionBacklog {
     heldLanes[lane] = left == 0 ? nil : left
   }
 
-  /// Asks for a reservation; no read begins until it was granted and has ended.
+  /// Requests a reservation; no load begins until it was granted and has ended.
   mutating func wantReservation() {
     reservationsWanted += 1
   }
 
-  /// Reserves the function's rows for a change by hand; false while they are being read.
+  /// Reserves the function's rows for an administrative change; false while a load runs.
   ///
-  /// What is not in the window then cannot enter it, so its row tells where it stands.
+  /// Deliveries outside the window cannot enter it during a reservation, so their rows show their
+  /// state.
   mutating func reserve() -> Bool {
     guard load == nil else { return false }
     load = Load(known: [], heldLanes: Set(heldLanes.keys))
     return true
   }
 
-  /// Ends a reservation that was granted, or no longer wanted.
+  /// Ends a reservation that was granted or is no longer wanted.
   mutating func endReservation(wasGranted: Bool) {
     reservationsWanted -= 1
     guard wasGranted, let load else { return }
@@ -435,22 +450,22 @@ extension FunctionBacklog {
     if load.hasLaneRows { noteLaneRows() }
   }
 
-  /// Looks at a lane's first deliveries in storage at the next read.
+  /// Marks a lane so that its first deliveries in storage are examined in the next load.
   mutating func check(_ lane: DeliveryLane) {
     noteLaneRows()
-    // A held lane is checked when it is let go: what is read before would be parked again.
+    // A held lane is checked once it is released: deliveries loaded earlier would be parked again.
     guard heldLanes[lane] == nil, lanesToCheck.insert(lane).inserted else { return }
     lanesInOrder.append(lane)
   }
 
-  /// Notes that untried deliveries can be read.
+  /// Records that untried deliveries can be loaded.
   mutating func noteMore() {
     hasMore = true
     isMoreStored = true
     load?.hasMore = true
   }
 
-  /// Notes a postponed delivery in storage.
+  /// Records a postponed delivery in storage.
   mutating func noteDue(_ due: Timestamp) {
     nextDue = min(nextDue ?? due, due)
     if let other = load?.nextDue { load?.nextDue = min(other, due) } else { load?.nextDue = due }
@@ -465,7 +480,9 @@ extension FunctionBacklog {
 // MARK: - Starting
 
 extension FunctionBacklog {
-  /// The next delivery to start at `now`, which then counts as running; nil when none may.
+  /// Starts and returns the next delivery that may run at `now`; nil if there is none.
+  ///
+  /// The delivery then counts as running.
   mutating func start(now: Timestamp) -> Entry? {
     guard undeployed == nil else { return nil }
     while let place = forced.popFirst() {
@@ -479,7 +496,7 @@ extension FunctionBacklog {
       startsNotBefore.map({ $0 <= now }) ?? true
     else { return nil }
     prune()
-    // Suspects come first: they are older. Those that must wait let the others pass.
+    // Crash-loop candidates come first, because they are older. While they must wait, others start.
     if suspectsRunning < limits.apartMax, let place = suspects.first {
       guard bucket.take(now: now) else { return nil }
       suspects.removeFirst()
@@ -490,7 +507,7 @@ extension FunctionBacklog {
     return run(place)
   }
 
-  /// Starts one delivery, whatever holds the queue up; nil when it is not ready.
+  /// Starts one delivery regardless of limits and pauses; nil if it is not ready or not deployed.
   mutating func start(_ place: EventPlace) -> Entry? {
     guard undeployed == nil, entries[place]?.phase == .ready else { return nil }
     ready.removeAll { $0 == place }
@@ -498,7 +515,7 @@ extension FunctionBacklog {
     return run(place)
   }
 
-  /// The deliveries that could start, in order, even past the function's limits.
+  /// The deliveries that could start, in order, without regard to the function's limits.
   var startable: [EventPlace] {
     isPaused || undeployed != nil ? [] : entries.filter { $0.value.phase == .ready }.keys.sorted()
   }
@@ -511,7 +528,7 @@ extension FunctionBacklog {
     return entry
   }
 
-  /// Drops the places of deliveries that have left the window from the front of the queues.
+  /// Removes deliveries that are no longer ready from the front of the queues.
   private mutating func prune() {
     while let place = ready.first, entries[place]?.phase != .ready { ready.removeFirst() }
     while let place = suspects.first, entries[place]?.phase != .ready { suspects.removeFirst() }
@@ -521,7 +538,7 @@ extension FunctionBacklog {
 // MARK: - Ending
 
 extension FunctionBacklog {
-  /// What to store of a try's end.
+  /// The rows to store for the outcome of a delivery.
   struct End: Sendable {
     var old: Delivery
     var new: Delivery
@@ -529,7 +546,7 @@ extension FunctionBacklog {
     var parked: [Delivery] = []
   }
 
-  /// Notes that a worker has answered.
+  /// Records that a worker has responded.
   mutating func workerAnswered() {
     unstartableSince = nil
     startError = nil
@@ -538,9 +555,10 @@ extension FunctionBacklog {
     startsNotBefore = nil
   }
 
-  /// Notes that no worker took a delivery; it stays first in its queue.
+  /// Records that no worker accepted a delivery; the delivery returns to its queue.
   ///
-  /// Returns whether this is news; an error that is not worth a report never is.
+  /// Returns true if the error has not been reported yet. It is always false for an error that is
+  /// not reportable.
   mutating func notStarted(
     _ place: EventPlace,
     error: String? = nil,
@@ -553,7 +571,7 @@ extension FunctionBacklog {
     if isReportable { isStartErrorReported = true }
     if unstartableSince == nil { unstartableSince = now }
     startError = error
-    // What was sent at one time fails at one time, and that is one failure.
+    // Deliveries that were sent at the same time fail at the same time. That is one failure.
     if startsNotBefore.map({ $0 <= now }) ?? true {
       startsFailed += 1
       startsNotBefore = now.advanced(by: wait(startsFailed))
@@ -561,7 +579,7 @@ extension FunctionBacklog {
     return isNews
   }
 
-  /// Takes back a delivery whose try did not count.
+  /// Moves a delivery whose attempt does not count back to its queue.
   mutating func release(_ place: EventPlace, asSuspect: Bool) {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
@@ -575,7 +593,9 @@ extension FunctionBacklog {
     }
   }
 
-  /// Takes back a delivery after its try, to be stored as `new`; the next of its lane is free then.
+  /// Ends a delivery's attempt and returns the rows to store.
+  ///
+  /// `new` is the delivery after the attempt. The next delivery of its lane is then free.
   mutating func finish(_ new: Delivery) -> End? {
     let place = new.id.place
     guard let entry = entries[place], entry.phase == .running else { return nil }
@@ -587,7 +607,7 @@ extension FunctionBacklog {
     return save(place, entry, as: new)
   }
 
-  /// Settles a delivery of the window that does not run; nil when it runs or is not there.
+  /// Settles a delivery in the window that does not run; nil if it runs or is not in the window.
   mutating func settle(_ place: EventPlace, _ end: (inout Delivery) -> Void) -> End? {
     guard let entry = entries[place], entry.phase == .ready || entry.phase == .blocked else {
       return nil
@@ -633,7 +653,7 @@ extension FunctionBacklog {
     savingCount += 1
   }
 
-  /// Notes that an end is stored: the deliveries leave the window.
+  /// Records that an outcome is stored; its deliveries leave the window.
   mutating func saved(_ end: End) {
     leave(end.old.id.place)
     for delivery in end.parked { leave(delivery.id.place, isPending: true) }
@@ -648,7 +668,7 @@ extension FunctionBacklog {
     refill(lane)
   }
 
-  /// Notes that an end was refused, because another dispatcher has the delivery now.
+  /// Records that an outcome was refused, because another dispatcher now has the delivery.
   mutating func refused(_ end: End) {
     leave(end.old.id.place, isPending: true)
     for delivery in end.parked { leave(delivery.id.place, isPending: true) }
@@ -656,7 +676,9 @@ extension FunctionBacklog {
     lookAgain(from: end.old.isPostponed ? end.old.dueTime : nil)
   }
 
-  /// Forgets a delivery of the window whose rows are written; `isPending` if they still say so.
+  /// Removes from the window a delivery whose rows are written.
+  ///
+  /// `isPending` is true if the rows still say that the delivery is pending.
   private mutating func leave(_ place: EventPlace, isPending: Bool = false) {
     guard let entry = entries.removeValue(forKey: place) else { return }
     savingCount -= 1
@@ -664,9 +686,10 @@ extension FunctionBacklog {
     heldBytes -= entry.bytes
   }
 
-  /// Drops deliveries that do not run, and those that run and that another dispatcher has now.
+  /// Drops deliveries that do not run, and marks running deliveries as lost.
   ///
-  /// The latter leave at their end.
+  /// Another dispatcher now has the lost deliveries, which leave the window when their attempts
+  /// end.
   mutating func drop(
     where isGone: (Delivery) -> Bool,
     andIfRunning isLost: (Delivery) -> Bool
@@ -680,9 +703,9 @@ extension FunctionBacklog {
     }
   }
 
-  /// Forgets a delivery that does not run, with those behind it in its lane.
+  /// Removes a delivery that does not run, and the deliveries behind it in its lane.
   ///
-  /// It may be this dispatcher's again by now, and then all of them are read again in their order.
+  /// This dispatcher may have them again by now. All of them are then loaded again in their order.
   private mutating func lose(_ place: EventPlace) {
     guard let entry = remove(place) else { return }
     lookAgain(from: nil)
@@ -702,7 +725,7 @@ extension FunctionBacklog {
   }
 
   private mutating func remove(_ place: EventPlace) -> Entry? {
-    // It counts as blocked no longer.
+    // This removes the delivery from the blocked counts.
     change(place, to: .ready)
     guard let entry = entries.removeValue(forKey: place) else { return nil }
     heldBytes -= entry.bytes
@@ -711,23 +734,22 @@ extension FunctionBacklog {
     return entry
   }
 
-  /// Counts a pending delivery that somebody has added to storage or removed from it.
+  /// Adjusts the counts for pending deliveries that were added to storage or removed from it.
   mutating func count(by difference: Int, unanswered: Int = 0) {
     count += difference
     unansweredCount += unanswered
   }
 }
 
-// MARK: - Looking
+// MARK: - Querying
 
 extension FunctionBacklog {
-  /// Whether something runs or is being stored.
   var isRunningOrSaving: Bool { runningCount > 0 || savingCount > 0 }
 
-  /// Whether something runs, is being stored, parked or read.
+  /// True if a delivery runs or is being stored or parked, or if a load runs.
   private var isActive: Bool { isRunningOrSaving || load != nil || !heldLanes.isEmpty }
 
-  /// Whether nothing is active, and nothing starts at `now` or waits for a worker.
+  /// Indicates whether nothing is active, and nothing starts at `now` or waits for a worker.
   func isIdle(at now: Timestamp) -> Bool {
     guard !isActive else { return false }
     if undeployed != nil { return !awaitsGivingUp(at: now) }
@@ -735,18 +757,18 @@ extension FunctionBacklog {
       || !hasReady && unansweredCount == 0 && !hasWork(at: now)
   }
 
-  /// Whether nothing is active, and nothing starts unless time passes.
+  /// Indicates whether nothing is active, and nothing starts until time passes.
   func isStill(at now: Timestamp) -> Bool {
     guard !isActive else { return false }
     if undeployed != nil { return !awaitsGivingUp(at: now) }
     if isPaused { return forced.isEmpty }
-    // Until some of a full window have started, nothing is read.
+    // A full window loads nothing until some of its deliveries have started.
     let isRead = hasPlace && !lanesToCheck.isEmpty || takesMore
     let isWorkHeldUp = hasReady && !isRead && insertsRunning == 0
     return (isWorkHeldUp || !hasWork(at: now)) && (!hasReady || waitTime.map { $0 > now } ?? false)
   }
 
-  /// Whether nothing is active or has yet to come into the window.
+  /// Indicates whether nothing is active and nothing is left to load into the window.
   func isAtRest(at now: Timestamp) -> Bool { !isActive && (isPaused || !wantsLoad(now: now)) }
 
   private var hasReady: Bool { entries.contains { $0.value.phase == .ready } }
@@ -755,13 +777,13 @@ extension FunctionBacklog {
     hasMore || !lanesToCheck.isEmpty || nextDue.map { $0 <= now } ?? false
   }
 
-  /// The time for which ready deliveries wait; nil when only workers hold them up.
+  /// The time until which ready deliveries wait; nil if only running deliveries hold them up.
   private var waitTime: Timestamp? {
     guard runningCount < limits.concurrentMax else { return nil }
     return [startsNotBefore, bucket.nextTime].compactMap(\.self).max()
   }
 
-  /// When the function must be looked at again although nothing else happens; nil for never.
+  /// The time of the next check if nothing else happens; nil for none.
   ///
   /// The time may be past.
   var nextTime: Timestamp? {
@@ -771,22 +793,21 @@ extension FunctionBacklog {
     return [starts, due].compactMap(\.self).min()
   }
 
-  /// The first delivery of a lane in the window.
+  /// Returns the first delivery of a lane in the window.
   func first(of lane: DeliveryLane) -> EventPlace? { lanes[lane]?.first }
 
-  /// The most deliveries that may run at one time.
+  /// The maximum number of deliveries that may run at the same time.
   var concurrentMax: Int { limits.concurrentMax }
 
-  /// When the rate of the function lets a delivery start; nil when it does now.
+  /// The time at which the rate limit lets a delivery start; nil if it does now.
   var rateTime: Timestamp? { bucket.nextTime }
 
-  /// Where a delivery stands if it is in the window.
+  /// Returns the phase of a delivery; nil if it is not in the window.
   func phase(_ place: EventPlace) -> Phase? { entries[place]?.phase }
 
-  /// The deliveries that run now.
   var runningPlaces: [EventPlace] { entries.filter { $0.value.phase == .running }.map(\.key) }
 
-  /// Whether nothing of these shards runs or is being stored.
+  /// Indicates whether no delivery of the shards runs or is being stored.
   func isQuiet(in shards: (Shard) -> Bool) -> Bool {
     entries.values.allSatisfy { entry in
       entry.phase == .ready || entry.phase == .blocked || !shards(Shard(of: entry.delivery))

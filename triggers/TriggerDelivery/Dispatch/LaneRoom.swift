@@ -1,33 +1,37 @@
-/// How many deliveries that cannot run yet a function's window may hold.
+/// The limits on deliveries in a function's window that cannot run yet.
 ///
-/// Of one lane's deliveries only the first runs. The ones behind it are in the window to spare a
-/// read from storage for each; were there no bound, one document with many events would fill the
-/// window and hold up the events of all others. What finds no room is parked: it waits in storage
-/// by lane.
+/// In each lane only the first delivery runs. The deliveries behind it are in the window to avoid
+/// one load from storage for each of them. Without a limit, one document with many events would
+/// fill the window and hold up the events of all other documents. Deliveries beyond the limits are
+/// parked: they wait in storage by lane.
 struct LaneShare: Sendable {
-  /// How many deliveries the window has.
+  /// The number of deliveries that the window can hold.
   let windowMax: Int
 
-  /// Deliveries of one lane: enough that a lane is read in batches.
+  /// The maximum number of deliveries of one lane: enough to load a lane in batches.
   var laneMax: Int { max(4, windowMax / 16) }
 
-  /// The length of a lane's line at which its next deliveries are read.
+  /// The length of a lane's line at which its next deliveries are loaded.
   var laneMin: Int { laneMax / 2 }
 
-  /// Deliveries behind others, of all lanes: the other half suffices for all that may run at once.
+  /// The maximum number of deliveries behind others, in all lanes.
+  ///
+  /// The other half of the window suffices for all deliveries that may run at once.
   var blockedMax: Int { windowMax / 2 }
 
-  /// Bytes of their events: half of what a function may have when memory is short.
+  /// The maximum size of the events of these blocked deliveries, in bytes.
+  ///
+  /// It is half of a function's share when memory is short.
   static let blockedBytesMax = 1 << 19
 
-  /// Whether one more delivery may stand behind `count` of its lane.
+  /// Indicates whether one more delivery may stand behind `count` deliveries of its lane.
   func takes(behind count: Int, blocked: Int, blockedBytes: Int) -> Bool {
     count == 0
       || count < laneMax && blocked < blockedMax && blockedBytes < Self.blockedBytesMax
   }
 }
 
-/// The lanes of a window as a read fills it.
+/// The lanes of a window while a load fills it.
 struct LaneRoom: Sendable {
   /// The deliveries of one lane in the window.
   struct Line: Sendable {
@@ -52,16 +56,18 @@ struct LaneRoom: Sendable {
     self.blockedBytes = blockedBytes
   }
 
-  /// How many deliveries of a lane there are.
+  /// Returns the number of deliveries of a lane in the window.
   func count(_ lane: DeliveryLane) -> Int { lines[lane]?.count ?? 0 }
 
-  /// Whether a delivery of a lane may enter; one that comes before another of its lane always may.
+  /// Indicates whether a delivery of a lane may enter the window.
+  ///
+  /// A delivery that comes before another delivery of its lane may always enter.
   func takes(_ lane: DeliveryLane, _ place: EventPlace) -> Bool {
     guard let line = lines[lane], place > line.last else { return true }
     return share.takes(behind: line.count, blocked: blocked, blockedBytes: blockedBytes)
   }
 
-  /// Notes that a delivery enters.
+  /// Records that a delivery enters the window.
   mutating func add(_ lane: DeliveryLane, _ place: EventPlace, bytes: Int) {
     let line = lines[lane]
     if line != nil {

@@ -1,11 +1,11 @@
 import DocumentModel
 
-/// How fast the deliveries of one function may start.
+/// The rate limit for the starts of one function's deliveries.
 ///
-/// The bucket has the tokens of a tenth of a second, at least one, and begins full; its small size
-/// spreads the starts evenly.
+/// The bucket holds the tokens of a tenth of a second, at least one, and is full at first. Its
+/// small size spreads the starts evenly.
 struct TokenBucket: Sendable {
-  /// Tokens a second; nil for no bound.
+  /// Tokens per second; nil for no bound.
   private(set) var rate: Double?
   private var tokens: Double
   private var filledTime: Timestamp?
@@ -15,36 +15,36 @@ struct TokenBucket: Sendable {
     tokens = Self.capacity(rate)
   }
 
-  /// Takes over a new rate.
+  /// Sets a new rate.
   mutating func update(rate: Double?) {
     guard rate != self.rate else { return }
     self.rate = rate
     tokens = min(tokens, Self.capacity(rate))
   }
 
-  /// Takes a token, if there is one at `now`.
+  /// Takes a token; false if there is none at `now`.
   mutating func take(now: Timestamp) -> Bool {
     guard let rate else { return true }
     if let filledTime, now > filledTime {
       tokens += now.duration(since: filledTime) / .seconds(1) * rate
     }
     tokens = min(tokens, Self.capacity(rate))
-    // A clock that was set back begins anew.
+    // If the clock was set back, filling starts again from that time.
     filledTime = now
     guard tokens >= 1 else { return false }
     tokens -= 1
     return true
   }
 
-  /// Takes a token even if there is none, so that later ones come later.
+  /// Takes a token even if there is none, so that later starts are delayed.
   mutating func overdraw(now: Timestamp) {
     if !take(now: now) { tokens -= 1 }
   }
 
-  /// When there is a token again; nil while there is one.
+  /// The time at which the bucket has a token again; nil while it has one.
   var nextTime: Timestamp? {
     guard let rate, let filledTime, tokens < 1 else { return nil }
-    // One microsecond is added, so that rounding does not cause a wake in vain.
+    // One microsecond is added, so that rounding does not cause a wake-up without a token.
     return filledTime.advanced(by: .seconds((1 - tokens) / rate) + .microseconds(1))
   }
 

@@ -4,11 +4,14 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Keeps the deliveries of functions that are not deployed for a bounded time, then gives them up.
+/// The service that keeps deliveries of undeployed functions for a bounded time.
 ///
-/// A row notes since when a function is not deployed, so that a restart does not prolong the time.
+/// Afterwards it gives them up. A row stores the time since which a function is undeployed, so that
+/// a restart does not prolong the wait.
 final class UndeployedBacklogs: Sendable {
-  /// Since when functions are not deployed, by name; only of those that have waiting deliveries.
+  /// The time since which a function is undeployed, by its name.
+  ///
+  /// Only functions with waiting deliveries have a row.
   static let keyspace = Keyspace("functions_undeployed")
 
   private let storage: any OrderedStorage
@@ -42,10 +45,10 @@ final class UndeployedBacklogs: Sendable {
     alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
   }
 
-  /// Sees to it that the functions are looked at again.
+  /// Requests another check of the undeployed functions.
   func wake() { wakeup.yield() }
 
-  /// Takes over what an earlier run has noted; to be called before any deliveries are taken up.
+  /// Loads the rows of an earlier run; must be called before any deliveries are loaded.
   func load() async throws {
     let found = try await storage.read { snapshot in
       var found: [String: Timestamp] = [:]
@@ -61,7 +64,7 @@ final class UndeployedBacklogs: Sendable {
     dispatcher.quietly { $0.undeployedSince = found }
   }
 
-  /// Gives up what has waited for long enough, until cancelled.
+  /// Gives up deliveries whose time is over, until cancelled.
   func run() async {
     await withDiscardingTaskGroup { group in
       for await _ in wakeups {
@@ -74,7 +77,7 @@ final class UndeployedBacklogs: Sendable {
             "Events of functions that are not deployed cannot be looked at",
             metadata: ["error": "\(error)"]
           )
-          // A cancelled sleep ends the wait, and the run ends with it.
+          // A cancelled sleep ends the wait, and the run loop ends as well.
           try? await clock.sleep(for: FullDisk.wait)
           wake()
         }
@@ -83,7 +86,9 @@ final class UndeployedBacklogs: Sendable {
     }
   }
 
-  /// Returns when to look again; nil when nothing waits.
+  /// Checks all undeployed functions and returns the time of the next check.
+  ///
+  /// Returns nil if no deliveries wait.
   private func turn() async throws -> Timestamp? {
     let undeployed = dispatcher.read { $0.undeployed }
     try await note(undeployed.mapValues(\.since))
@@ -110,7 +115,7 @@ final class UndeployedBacklogs: Sendable {
     rows.withLock { $0 = wanted }
   }
 
-  /// Logs each function once for each time that a deployment lacks it.
+  /// Logs each function once for each period in which it is undeployed.
   private func report(_ undeployed: [String: FunctionBacklog.Undeployed]) {
     let new = reported.withLock { reported in
       defer { reported = Set(undeployed.keys) }

@@ -1,28 +1,28 @@
 package import DocumentModel
 
-/// Why a pending delivery does not run.
+/// The reason why a pending delivery does not run.
 package enum WaitReason: Sendable, Hashable {
-  /// No function was ever deployed.
+  /// No functions have been deployed since the start.
   case nothingDeployed
-  /// The present deployment lacks the function.
+  /// The current deployment does not contain the function.
   case notDeployed(String, since: Timestamp, keptUntil: Timestamp)
-  /// Somebody has paused the task queue.
+  /// The task queue was paused on request.
   case queuePaused(String)
-  /// No worker of the function can be had; the error is the last attempt's.
+  /// No worker of the function is available; the error is from the last attempt to start one.
   case noWorker(since: Timestamp, error: String?, nextAttempt: Timestamp?)
-  /// An attempt has failed, and the next one has a time.
+  /// An attempt has failed; the next attempt starts at this time.
   case nextAttempt(Timestamp)
-  /// It is a task of a later time, or is delayed on purpose.
+  /// The task is scheduled for later, or the fault mode delays the event.
   case notDue(Timestamp)
   /// An earlier event of the same document has not ended.
   case earlierEvent(DeliveryID, isRunning: Bool)
-  /// The function runs as many deliveries as it may.
+  /// The function runs its maximum number of deliveries.
   case concurrency(Int)
-  /// The function starts as many deliveries a second as it may.
+  /// The function has reached its maximum number of starts per second.
   case rateLimit(until: Timestamp)
-  /// Another server that shares the store has the delivery.
+  /// Another server that shares the store has claimed the delivery.
   case otherServer
-  /// Earlier deliveries of the function start first, which takes a moment.
+  /// Earlier deliveries of the function start first, in a moment.
   case turn
 
   /// The reason's name in JSON.
@@ -42,7 +42,7 @@ package enum WaitReason: Sendable, Hashable {
     }
   }
 
-  /// Whether all deliveries of the function wait until somebody does something.
+  /// True if all deliveries of the function wait until a developer acts.
   package var needsAction: Bool {
     switch self {
     case .nothingDeployed, .notDeployed, .queuePaused, .noWorker: true
@@ -50,7 +50,7 @@ package enum WaitReason: Sendable, Hashable {
     }
   }
 
-  /// When the delivery is attempted next, as far as that is known.
+  /// The time of the delivery's next attempt; nil if it is not known.
   package var time: Timestamp? {
     switch self {
     case .nextAttempt(let time), .notDue(let time), .rateLimit(let time): time
@@ -61,7 +61,7 @@ package enum WaitReason: Sendable, Hashable {
     }
   }
 
-  /// The reason for people: what is waited for, and what to do about it.
+  /// A readable reason: the obstacle, and the action that removes it.
   package var text: String {
     switch self {
     case .nothingDeployed: "nothing is deployed yet; `hearth deploy` deploys functions"

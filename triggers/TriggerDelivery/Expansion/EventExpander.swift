@@ -5,10 +5,10 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Turns the events of the log into deliveries, once.
+/// The part that converts events in the log into deliveries, once each.
 ///
-/// The rows of new deliveries and the advanced cursor are one batch. The cursor always advances:
-/// how many deliveries of a function are pending holds up neither the others nor the log.
+/// The rows of new deliveries and the advanced cursor are written in one batch. The cursor always
+/// advances: many pending deliveries of one function delay neither the other functions nor the log.
 final class EventExpander: Sendable {
   private struct State {
     var expandedThrough: UInt64 = 0
@@ -44,22 +44,22 @@ final class EventExpander: Sendable {
     self.now = now
   }
 
-  /// Every event up to this sequence has become deliveries.
+  /// The sequence up to which every event has become deliveries.
   var expandedThrough: UInt64 { state.withLock { $0.expandedThrough } }
 
-  /// Whether events become deliveries; see `DeliveryService.setEnabled`.
+  /// True if events become deliveries; see `DeliveryService.setEnabled`.
   var isEnabled: Bool {
     get { state.withLock { $0.isEnabled } }
     set { state.withLock { $0.isEnabled = newValue } }
   }
 
-  /// The events since the start that functions wanted and that were passed over while disabled.
+  /// The number of matched events since the start that were skipped while disabled.
   var passedOver: Int { state.withLock { $0.passedOver } }
 
-  /// Counts an event that somebody else has passed over while disabled.
+  /// Counts events that were skipped while disabled.
   func notePassedOver(_ count: Int = 1) { state.withLock { $0.passedOver += count } }
 
-  /// Reads how far the events have been expanded, by this expander or by another.
+  /// Reads the position up to which this or another expander has expanded the events.
   func readCursor() async throws {
     let cursor = try await store.storage.read { snapshot in
       try EventCursor.get(DeliveryService.cursorName, in: snapshot)
@@ -68,8 +68,10 @@ final class EventExpander: Sendable {
     dispatcher.wake()
   }
 
-  /// Follows the event log from the cursor until the tailer ends, the task is cancelled, or another
-  /// expander has taken over, which it tells by a conflict.
+  /// Follows the event log from the cursor.
+  ///
+  /// Runs until the tailer ends, the task is cancelled, or another expander has taken over. In the
+  /// last case it throws a conflict.
   func run() async throws {
     try await readCursor()
     var unsaved = 0
@@ -81,7 +83,7 @@ final class EventExpander: Sendable {
       var new: [DeliveryStore.Candidate] = []
       let passedBefore = passedOver
       for entry in entries { new += try await expand(entry, with: deployment.table) }
-      // What was passed over must not be expanded after a crash, when triggers are enabled again.
+      // Skipped events must not be expanded after a crash if triggers are then enabled again.
       let hasPassed = passedOver != passedBefore
       unsaved += entries.count
       unsavedBytes += entries.reduce(0) { $0 + $1.bytes }
@@ -97,11 +99,11 @@ final class EventExpander: Sendable {
     }
   }
 
-  /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
+  /// Stores new deliveries with the cursor; deliveries that fit in memory start during the write.
   ///
-  /// Where the write may be refused, they are read from storage afterwards. Their outcomes are
-  /// written after them, because the writer keeps the order; a crash before that expands the events
-  /// again.
+  /// If the write may be refused, the deliveries are loaded from storage afterwards instead.
+  /// Outcomes are written after the deliveries, because the writer keeps the order. After a crash
+  /// before the write, the events are expanded again.
   private func keep(_ new: [DeliveryStore.Candidate], through sequence: UInt64) async throws {
     var batch = StorageBatch()
     for candidate in new { DeliveryStore.insert(candidate.delivery, into: &batch) }
@@ -117,7 +119,7 @@ final class EventExpander: Sendable {
       ShardNews.tell(pending, by: dispatcher.id, in: &batch)
     }
     guard configuration.sharingBeat == nil else {
-      // The write may be refused, and then another expander makes these deliveries.
+      // The write may be refused, and another expander then creates these deliveries.
       try await writer.write(batch, shards: [.expansion])
       noteSettled(new)
       let now = now()
@@ -127,7 +129,7 @@ final class EventExpander: Sendable {
         }
       }
     }
-    // The functions some of whose deliveries are read from storage, once they are there.
+    // The functions for which some deliveries must be loaded from storage once they are written.
     var left: [String: [Delivery]] = [:]
     try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Void, any Error>) in
@@ -149,7 +151,9 @@ final class EventExpander: Sendable {
     }
   }
 
-  /// Reports those that were dead from the start, so that they are bounded as others.
+  /// Reports deliveries that are dead from the start.
+  ///
+  /// The limits on stored deliveries then include them.
   private func noteSettled(_ new: [DeliveryStore.Candidate]) {
     let settled = new.map(\.delivery).filter(\.state.isSettled)
     if !settled.isEmpty { dispatcher.onStored(settled) }
@@ -190,10 +194,10 @@ final class EventExpander: Sendable {
     }
   }
 
-  /// The deliveries that led to an event, nearest first, as far back as its functions need it.
+  /// Returns the deliveries that led to an event, nearest first, as far back as its functions need.
   ///
-  /// The nearest is in memory, as a rule. Most chains end there, or do not come round; no others
-  /// cost a read.
+  /// The nearest delivery is usually in memory. Most chains end there or do not return to a
+  /// function that wants the event. Only the other chains need a read.
   private func chain(
     of cause: DeliveryCause?,
     depth: Int,
@@ -216,7 +220,7 @@ final class EventExpander: Sendable {
     return [nearest] + (try await store.chain(from: next, limit: LoopCheck.lookBackMax - 1))
   }
 
-  /// A function that wants an event of a commit, and the type of a document's event that it wants.
+  /// A function that wants an event of a commit, and the document event type of its trigger.
   private struct Want {
     var index: Int
     var function: String
@@ -253,7 +257,7 @@ final class EventExpander: Sendable {
     return wanted
   }
 
-  /// Gives a new delivery its time and its place in a chain, or stops it if it may not run.
+  /// Sets a new delivery's due time and lane, or ends it if it must not run.
   private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
     let now = now()
     let faults = dispatcher.faults
@@ -285,7 +289,7 @@ final class EventExpander: Sendable {
     }
   }
 
-  /// Stops a delivery of a function that makes itself run for ever more documents.
+  /// Ends a delivery of a function whose writes trigger it for ever more documents.
   private func checkSpread(
     of delivery: inout Delivery,
     after chain: [Delivery],
@@ -298,12 +302,12 @@ final class EventExpander: Sendable {
     guard let problem else { return }
     delivery.end(.dead, problem, now)
     dispatcher.noteStopped(delivery)
-    // One line for the first, and one each time that twice as many have been stopped.
+    // The first stopped delivery is logged, and then one each time their number has doubled.
     let stopped = count - configuration.loopCheck.spreadMax
     if stopped.nonzeroBitCount == 1 { dispatcher.log(delivery) }
   }
 
-  /// Event records without deliveries that a crash may cause to be expanded again.
+  /// The number of event records without deliveries that a crash may cause to be expanded again.
   ///
   /// The log keeps such records and must not fill up with them.
   private static let cursorLagMax = 256

@@ -1,7 +1,9 @@
 import EventLog
 import Synchronization
 
-/// Counts the events that wait for the first deployment; nothing else looks at them before it.
+/// A counter of the events that wait for the first deployment.
+///
+/// No other part reads these events before the deployment.
 final class EventsBeforeDeployment: Sendable {
   private let tailer: EventTailer
   private let waiting = Mutex(0)
@@ -10,10 +12,12 @@ final class EventsBeforeDeployment: Sendable {
     self.tailer = tailer
   }
 
-  /// The events counted so far; none once functions are deployed.
+  /// The number of events counted so far; 0 once functions are deployed.
   var count: Int { waiting.withLock { $0 } }
 
-  /// Counts the events after a sequence until cancelled, which makes the count zero again.
+  /// Counts the events after a sequence until cancelled.
+  ///
+  /// The count is then reset to zero.
   func run(after sequence: UInt64) async throws {
     defer { waiting.withLock { $0 = 0 } }
     for try await entries in tailer.entries(after: sequence) {

@@ -1,17 +1,17 @@
-/// The faults that delivery puts into events on purpose, decided by a seed.
+/// The faults that are injected into event delivery on purpose, determined by a seed.
 ///
-/// Whether an event is dropped, doubled or late depends on the seed, the function and what the
-/// event is about, so the same writes meet the same faults, whatever runs beside them.
+/// An event is dropped, duplicated or delayed depending on the seed, the function and the event's
+/// subject. The same writes therefore meet the same faults, regardless of concurrent work.
 package struct FaultPlan: Sendable, Hashable, Codable {
   package var seed: UInt64
-  /// The share of events that reach their function once more, from 0 to 1.
+  /// The share of events that are delivered to their function twice, from 0 to 1.
   package var duplicates: Double
-  /// Whether events of one document may overtake each other.
+  /// True if events of one document may overtake each other.
   package var reordering: Bool
-  /// The share of events whose first try is lost, so that they come later; from 0 to 1.
+  /// The share of events whose first attempt is lost, so that they arrive later; from 0 to 1.
   package var drops: Double
 
-  /// Faults of these kinds; without any, events are delivered as usual.
+  /// Creates a plan with faults of the given kinds; without any, events are delivered as usual.
   package init(
     seed: UInt64,
     duplicates: Double = 0,
@@ -24,15 +24,15 @@ package struct FaultPlan: Sendable, Hashable, Codable {
     self.drops = drops
   }
 
-  /// Whether the first try of a delivery is to be lost.
+  /// Indicates whether the first attempt of a delivery is to be lost.
   package func drops(_ delivery: Delivery) -> Bool { share(of: delivery, "drop") < drops }
 
-  /// Whether a delivery is to come once more after its success.
+  /// Indicates whether a delivery is to be repeated after its success.
   package func repeats(_ delivery: Delivery) -> Bool {
     share(of: delivery, "repeat") < duplicates
   }
 
-  /// How much later a new delivery is due.
+  /// Returns the time by which a new delivery is delayed.
   func delay(of delivery: Delivery) -> Duration {
     guard reordering else { return .zero }
     // The events of one document need different delays, so this share depends on the event's id.
@@ -40,7 +40,7 @@ package struct FaultPlan: Sendable, Hashable, Codable {
     return .milliseconds(Int(share * Self.delayMilliseconds))
   }
 
-  /// A number from 0 to 1 that belongs to the delivery.
+  /// Returns a number from 0 to 1 that is determined by the delivery, the seed and the purpose.
   private func share(of delivery: Delivery, _ purpose: String) -> Double {
     let name = DeliveryLane(delivery.id.function, delivery.kind, delivery.subject, purpose)
     var hash = name.hash &+ seed

@@ -1,37 +1,40 @@
-/// Tells a chain of events that goes round in circles from one that is merely long.
+/// A check that distinguishes a chain of events that loops from a chain that is merely long.
 ///
-/// A function that writes the document which fires it, or two that write each other's, would run
-/// without end; production lets them. Here such a chain is stopped once it has come round too
-/// often. A chain that branches as it comes round, to ever more documents, is stopped at a number
-/// of events.
+/// A function that writes the document that triggers it would run without end, as would two
+/// functions that write each other's documents. Production allows both. Here such a chain is
+/// stopped once it has looped too often. A loop that branches to ever more documents is stopped at
+/// a number of events.
 package struct LoopCheck: Sendable, Hashable {
-  /// How often one function may run for one document within a chain.
+  /// The maximum number of runs of one function for one document within a chain.
   package var roundsMax: Int
-  /// How many events a chain of any kind may have.
+  /// The maximum number of events in a chain of any kind.
   package var lengthMax: Int
-  /// How many events of one function may come from one event in a circle that spreads.
+  /// The maximum number of events of one function that one event may cause in a spreading loop.
   ///
-  /// Counted are those before which the function has run for two other documents of the chain. So
-  /// an import of any size, the stages that follow it, and what a function writes to the documents
-  /// that fire it do not count; what counts is a function whose own writes make it run for
-  /// documents whose writes make it run for more. Honest is only the walk through a tree, of which
-  /// few are so large.
+  /// An event counts if the function has already run for two other documents of the chain. An
+  /// import of any size, its later stages, and writes to the documents that trigger the function do
+  /// not count. What counts is a function whose own writes trigger it for documents whose writes
+  /// trigger it for more documents. The only legitimate case is a walk through a tree, and few
+  /// trees are so large.
   package var spreadMax: Int
 
-  /// Bounds far beyond what a chain of functions needs.
+  /// Creates a check; the default bounds are far beyond the needs of legitimate chains.
   package init(roundsMax: Int = 25, lengthMax: Int = 250, spreadMax: Int = 20_000) {
     self.roundsMax = roundsMax
     self.lengthMax = lengthMax
     self.spreadMax = spreadMax
   }
 
-  /// The deliveries before one that are looked through for its function's last run; circles of more
-  /// functions count as mere length.
+  /// The number of deliveries before a delivery that are searched for its function's last run.
+  ///
+  /// Loops of more functions count only toward the length of the chain.
   static let lookBackMax = 16
   /// The generation from which the deliveries of a function count against `spreadMax`.
   static let generationMin = 2
 
-  /// Where a delivery's chain began, and its generation; `chain` has those before it, newest first.
+  /// Returns the origin of a delivery's chain and its generation.
+  ///
+  /// `chain` contains the deliveries before it, newest first.
   static func origin(of delivery: Delivery, cause: DeliveryCause, after chain: [Delivery])
     -> Delivery.Origin
   {
@@ -44,7 +47,9 @@ package struct LoopCheck: Sendable, Hashable {
     return Delivery.Origin(root: root, generation: generation)
   }
 
-  /// Why a delivery must not run that is one of `count` in a circle that spreads, or nil.
+  /// Returns the reason to stop a delivery in a spreading loop; nil if it may run.
+  ///
+  /// `count` is the number of deliveries that the loop's first event has caused for the function.
   func problem(with delivery: Delivery, count: Int, after chain: [Delivery]) -> String? {
     guard count > spreadMax, let root = delivery.origin?.root else { return nil }
     let cycle = Self.cycle(of: Step(delivery), in: chain).joined(separator: " → ")
@@ -54,10 +59,12 @@ package struct LoopCheck: Sendable, Hashable {
       + "instead, each of which begins a new chain."
   }
 
-  /// Whether a delivery at this depth justifies reading its chain.
+  /// Indicates whether the chain of a delivery at this depth must be read.
   func wantsLook(at depth: Int) -> Bool { depth >= roundsMax }
 
-  /// Why a delivery must not run, or nil; `chain` holds the deliveries before it, newest first.
+  /// Returns the reason to stop a delivery that loops or has too long a chain; nil if it may run.
+  ///
+  /// `chain` contains the deliveries before it, newest first.
   func problem(with delivery: Delivery, after chain: [Delivery]) -> String? {
     let step = Step(delivery)
     let rounds = chain.count { Step($0) == step }
@@ -72,7 +79,9 @@ package struct LoopCheck: Sendable, Hashable {
       + "the function return without a write when nothing is left to do."
   }
 
-  /// The functions from this one's last run in the chain up to this run, in the order of running.
+  /// Returns the functions of a loop in running order.
+  ///
+  /// They are those from this function's last run in the chain to this run.
   private static func cycle(of step: Step, in chain: [Delivery]) -> [String] {
     var names: [String] = []
     for delivery in chain.prefix(namesMax) {
@@ -92,6 +101,6 @@ package struct LoopCheck: Sendable, Hashable {
     }
   }
 
-  /// The most names in a message.
+  /// The maximum number of names in a message.
   private static let namesMax = 10
 }

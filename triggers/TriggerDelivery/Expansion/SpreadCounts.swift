@@ -1,6 +1,7 @@
-/// How many deliveries of each function every root event has caused in circles that spread.
+/// The number of deliveries that each root event has caused in spreading loops, by function.
 ///
-/// Counted in memory alone: a loop that outlives a restart is stopped at the bound once more.
+/// The counts are in memory only. A loop that survives a restart is stopped once it reaches the
+/// bound again.
 struct SpreadCounts: Sendable {
   private struct Key: Hashable, Sendable {
     var root: EventPlace
@@ -8,10 +9,12 @@ struct SpreadCounts: Sendable {
   }
 
   private var counts: [Key: Int] = [:]
-  /// Roots and functions that are counted at one time; beyond it the lesser half is forgotten.
+  /// The maximum number of counted pairs of root and function.
+  ///
+  /// Beyond it, the half with the smaller counts is forgotten.
   private static let keysMax = 4096
 
-  /// Counts one more, and returns how many there are.
+  /// Counts one more delivery and returns the new count.
   mutating func add(_ root: EventPlace, _ function: String) -> Int {
     let key = Key(root: root, function: function)
     if counts.count >= Self.keysMax, counts[key] == nil {

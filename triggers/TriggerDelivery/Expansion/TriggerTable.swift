@@ -3,22 +3,21 @@ package import Events
 package import Invocation
 import RuntimeSupport
 
-/// Which deployed function wants which event.
+/// The table of triggers that finds the functions to run for an event.
 ///
-/// It is made once per deployment and then only read. An event goes to every function whose trigger
-/// fits, so two functions on one pattern both run.
+/// It is built once per deployment and then only read. An event is delivered to every function
+/// whose trigger matches, so two functions with the same pattern both run.
 package struct TriggerTable: Sendable {
-  /// The document triggers by the id of the collection that they watch, in the order of the
-  /// functions' names.
+  /// The document triggers by the id of the watched collection, ordered by function name.
   private var triggers: [String: [DocumentTrigger]] = [:]
-  /// Those whose collection id is a wildcard.
+  /// The document triggers whose collection id is a wildcard, ordered by function name.
   private var wildTriggers: [DocumentTrigger] = []
-  /// The triggers of other events by type, in the order of the functions' names.
+  /// The triggers of other events by type, ordered by function name.
   private var eventTriggers: [String: [EventTrigger]] = [:]
 
-  /// Reads the event triggers among a deployment's functions; other triggers are ignored.
+  /// Reads the event triggers of a deployment's functions; other triggers are ignored.
   ///
-  /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
+  /// Throws a `StatusConvertible` that names a function with an invalid trigger.
   package init(functions: [String: FunctionEndpoint]) throws {
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
       guard let trigger = endpoint.eventTrigger else { continue }
@@ -48,9 +47,9 @@ package struct TriggerTable: Sendable {
     }
   }
 
-  /// The triggers that fit a change, in the order of the functions' names.
+  /// Returns the triggers that match a change, ordered by function name.
   ///
-  /// Looks only at those that watch the document's collection id, or any.
+  /// Examines only triggers that watch the document's collection id or any collection.
   package func matches(_ change: DocumentChange) -> [DocumentTrigger] {
     let path = change.name.path
     let collection = path.segments.dropLast().last ?? ""
@@ -62,13 +61,13 @@ package struct TriggerTable: Sendable {
     return fitting.count < 2 ? fitting : fitting.sorted { $0.function < $1.function }
   }
 
-  /// The functions that want an event of another service, in the order of their names.
+  /// Returns the functions that want an event of another service, ordered by name.
   package func functions(for event: CloudEvent) -> [String] {
     (eventTriggers[event.type] ?? []).filter { $0.matches(event) }.map(\.function)
   }
 }
 
-/// One function's interest in documents.
+/// A function's trigger for document events.
 package struct DocumentTrigger: Sendable, Hashable {
   package var function: String
   package var type: DocumentEventType
@@ -77,11 +76,11 @@ package struct DocumentTrigger: Sendable, Hashable {
   package var pattern: PathPattern
 }
 
-/// One function's interest in events of a type.
+/// A function's trigger for events of one type that are not document events.
 package struct EventTrigger: Sendable, Hashable {
   package var function: String
   package var type: String
-  /// Attributes that must be equal.
+  /// Attributes that must be equal to a value.
   package var filters: [String: String]
   /// Attributes that must match a pattern.
   package var patterns: [String: PathPattern]

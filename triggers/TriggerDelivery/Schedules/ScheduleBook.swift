@@ -4,7 +4,7 @@ import RuntimeSupport
 import Schedules
 import StorageEngine
 
-/// When each scheduled function runs next: a value that decides and never acts.
+/// The next run of each scheduled function: a value that decides and never acts.
 struct ScheduleBook: Sendable {
   /// The last run of each scheduled function, by its name.
   static let keyspace = Keyspace("schedules")
@@ -13,11 +13,11 @@ struct ScheduleBook: Sendable {
     var schedule: Schedule
     var spec: Spec
     var next: Timestamp?
-    /// The version of the line's row; nil when it has none.
+    /// The version of the schedule's row; nil if it has none.
     var version: UInt64?
   }
 
-  /// A schedule as its function declares it; a changed one begins anew.
+  /// A schedule as its function declares it; a changed schedule starts again from the current time.
   private struct Spec: Sendable, Hashable {
     var text: String
     var timeZone: String
@@ -25,16 +25,16 @@ struct ScheduleBook: Sendable {
 
   private var lines: [String: Line] = [:]
 
-  /// When the first of all schedules is due.
+  /// The earliest due time of all schedules.
   var next: Timestamp? { lines.values.compactMap(\.next).min() }
 
-  /// When a function is due; nil for one without a schedule.
+  /// Returns the due time of a function; nil for a function without a schedule.
   func next(of function: String) -> Timestamp? { lines[function]?.next }
 
-  /// Reads the schedules of a deployment, and from storage when each was run last.
+  /// Creates a book from the schedules of a deployment and the last runs in storage.
   ///
-  /// A new or changed schedule is next due after `now`. When a schedule's runs were missed while
-  /// nobody was there to run them, the last of them is due at once.
+  /// A new or changed schedule is next due after `now`. If runs were missed while no server was
+  /// running, the last of them is due at once.
   init(
     functions: [String: FunctionEndpoint],
     stored: [String: StoredValue],
@@ -61,6 +61,8 @@ struct ScheduleBook: Sendable {
   init() {}
 
   /// Stores every schedule that storage lacks, so that runs missed later are not lost.
+  ///
+  /// Also deletes the rows of functions without a schedule.
   func remember(
     at now: Timestamp,
     unless stored: [String: StoredValue],
@@ -77,15 +79,15 @@ struct ScheduleBook: Sendable {
     }
   }
 
-  /// The functions that are due at `now`, in the order of their names.
+  /// Returns the functions that are due at `now`, ordered by name.
   func due(now: Timestamp) -> [String] {
     lines.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted()
   }
 
   /// Takes a function's run that is due at `now`; missed earlier runs are left out.
   ///
-  /// The batch must only be committed if the expectation holds: else somebody else has taken the
-  /// run. `noteTaken` follows the commit.
+  /// The batch must be committed only if the expectation holds; otherwise another runner has taken
+  /// the run. Call `noteTaken` after the commit.
   mutating func take(
     _ function: String,
     now: Timestamp,
@@ -99,7 +101,7 @@ struct ScheduleBook: Sendable {
     return (time, VersionExpectation(Self.keyspace, key, version: line.version))
   }
 
-  /// Notes the commit that took a run.
+  /// Records the commit that took a run.
   mutating func noteTaken(_ function: String, sequence: UInt64) {
     lines[function]?.version = sequence
   }

@@ -8,17 +8,21 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// Puts the runs of scheduled functions into the event log when they are due.
+/// The runner that adds due runs of scheduled functions to the event log.
 ///
-/// A run and the note that it was taken are one commit, on condition that nobody else has taken it:
-/// of several runners over one store one takes it.
+/// One commit adds a run and records that it was taken. It fails if another runner has taken the
+/// run, so only one of several runners over one store takes it.
 package final class ScheduleRunner: Sendable {
   private struct State {
     var book = ScheduleBook()
-    /// How often the functions changed, and up to which change the book knows them.
+    /// The number of changes to the functions.
+    ///
+    /// `knownChanges` is the number of changes that the book contains.
     var changes = 0
     var knownChanges = -1
-    /// Whether runs are being taken, which the book shows before the log does.
+    /// True while runs are being taken.
+    ///
+    /// The book then shows them as taken before the log contains them.
     var isTaking = false
   }
 
@@ -57,10 +61,10 @@ package final class ScheduleRunner: Sendable {
     alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
   }
 
-  /// When the next scheduled function is due; nil when there is none.
+  /// The earliest due time of a scheduled function; nil if there is none.
   var next: Timestamp? { state.withLock { $0.book.next } }
 
-  /// Whether no run is due at `now`, and all schedules are known.
+  /// Indicates whether no run is due at `now` and all schedules are loaded.
   func isIdle(at now: Timestamp) -> Bool {
     state.withLock { state in
       !state.isTaking && state.knownChanges == state.changes
@@ -68,24 +72,24 @@ package final class ScheduleRunner: Sendable {
     }
   }
 
-  /// Throws a `StatusConvertible` when a function has a schedule that makes no sense.
+  /// Throws a `StatusConvertible` if a function has an invalid schedule.
   static func check(_ deployment: FunctionRegistry.Deployment, now: Timestamp) throws {
     _ = try ScheduleBook(functions: deployment.endpoints, stored: [:], now: now)
   }
 
-  /// Looks at the schedules of the deployed functions anew.
+  /// Requests that the schedules of the deployed functions are read again.
   func functionsChanged() {
     state.withLock { $0.changes += 1 }
     wakeup.yield()
   }
 
-  /// Looks again for due runs after `now` has moved differently from the clock.
+  /// Checks for due runs again after `now` has moved differently from the clock.
   func timeJumped() {
     alarm.reset()
     wakeup.yield()
   }
 
-  /// Looks when each function is due next, now that the clock was set back.
+  /// Computes the next due time of each function again after the clock was set back.
   func clockWasSetBack() {
     alarm.reset()
     functionsChanged()
@@ -125,7 +129,7 @@ package final class ScheduleRunner: Sendable {
         }
         return
       }
-      // The rows have other versions now, so they are read again.
+      // The rows have new versions now, so they are read again.
       try await store.storage.commit(batch, durability: .relaxed)
     }
   }
@@ -141,9 +145,9 @@ package final class ScheduleRunner: Sendable {
     }
   }
 
-  /// Takes a due run; it is left out while the previous run of its function has not ended.
+  /// Takes a due run, or skips it while the previous run of its function has not ended.
   ///
-  /// That is what Cloud Scheduler does.
+  /// Cloud Scheduler does the same.
   private func take(_ function: String, _ now: Timestamp) async throws {
     var batch = StorageBatch()
     guard let taken = state.withLock({ $0.book.take(function, now: now, in: &batch) }) else {
@@ -163,12 +167,12 @@ package final class ScheduleRunner: Sendable {
       }
       state.withLock { $0.book.noteTaken(function, sequence: sequence) }
     } catch let error as StorageError where error.kind == .conflict {
-      // Another runner was faster; what it wrote is read at the next look.
+      // Another runner was faster. Its row is read in the next check.
       functionsChanged()
     }
   }
 
-  /// Writes occurrences to the event log along with the batch; returns their sequence.
+  /// Writes occurrences and a batch to the event log in one commit; returns their sequence.
   @discardableResult
   func record(
     _ occurrences: [Occurrence],
@@ -189,10 +193,10 @@ package final class ScheduleRunner: Sendable {
     return sequence
   }
 
-  /// Runs a scheduled function now, whatever its schedule says; returns the id of its delivery.
+  /// Runs a scheduled function now, regardless of its schedule; returns the id of its delivery.
   ///
-  /// Throws `NOT_FOUND` for a function that is not deployed and `FAILED_PRECONDITION` for one
-  /// without a schedule.
+  /// Throws `NOT_FOUND` for a function that is not deployed, and `FAILED_PRECONDITION` for a
+  /// function without a schedule.
   package func runNow(_ function: String) async throws -> DeliveryID {
     guard let endpoint = registry.current?.endpoints[function] else {
       throw StatusError(.notFound, "No function \(function) is deployed.")

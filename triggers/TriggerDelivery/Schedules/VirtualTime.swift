@@ -7,31 +7,31 @@ import Synchronization
   import Foundation
 #endif
 
-/// The time of a suite: the machine's time, until somebody lets it jump ahead.
+/// The time of a suite: the system time until a request advances it.
 ///
-/// Documents, deliveries and schedules share it, so that after a jump they all agree on the time. A
-/// jump never sets it back; the machine's own clock may.
+/// Documents, deliveries and schedules share it, so that they all agree on the time after a jump. A
+/// jump never sets the time back, but the system clock may.
 package final class VirtualTime: Sendable {
   private let jumped = Mutex(Duration.zero)
   private let start: Timestamp?
 
-  /// The machine's time.
+  /// Creates a time that follows the system clock.
   package init() {
     start = nil
   }
 
-  /// A time that moves only by its jumps.
+  /// Creates a time that moves only by its jumps.
   package init(standingAt start: Timestamp) {
     self.start = start
   }
 
-  /// The time as documents and events have it.
+  /// The current time for documents and events.
   package var now: Timestamp { machineTime.advanced(by: jumped.withLock { $0 }) }
 
-  /// How far this time is ahead of the machine's, or of its fixed start.
+  /// The lead of this time over the system time or its fixed start.
   package var offset: Duration { jumped.withLock { $0 } }
 
-  /// Jumps ahead to a time, unless that time is past.
+  /// Advances to a time unless that time is past.
   package func advance(to time: Timestamp) {
     jumped.withLock { jumped in
       jumped += max(.zero, time.duration(since: machineTime.advanced(by: jumped)))
@@ -40,7 +40,7 @@ package final class VirtualTime: Sendable {
 
   private var machineTime: Timestamp { start ?? Self.ofMachine }
 
-  /// The machine's time, at this moment.
+  /// The current system time.
   package static var ofMachine: Timestamp {
     Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
   }

@@ -6,7 +6,9 @@ import StorageEngine
 
 /// The events of deliveries, which the log holds until it is trimmed.
 extension DeliveryStore {
-  /// Reads events one after the other; those of one commit follow each other and cost one read.
+  /// A reader that loads one event after the other.
+  ///
+  /// Successive events of one commit share a single read.
   struct EventReader {
     private let snapshot: any StorageSnapshot
     private var record: (sequence: UInt64, found: EventEntry?)?
@@ -15,7 +17,7 @@ extension DeliveryStore {
       self.snapshot = snapshot
     }
 
-    /// An event with its approximate size; nil when it is kept no longer.
+    /// Reads an event and its approximate size; nil if it is no longer stored.
     mutating func event(at place: EventPlace) throws -> (event: DeliveryEvent, bytes: Int)? {
       if record?.sequence != place.sequence {
         record = (place.sequence, try CommitLog.entry(place.sequence, in: snapshot))
@@ -32,7 +34,7 @@ extension DeliveryStore {
     }
   }
 
-  /// An event that the log has given up, and the functions that needed it then.
+  /// An event that the log has deleted, and the functions that needed it at that time.
   private struct KeptEvent {
     var functions: [String]
     var record: CommitRecord
@@ -42,7 +44,7 @@ extension DeliveryStore {
       self.record = record
     }
 
-    /// Reads the functions alone, which stand first.
+    /// Reads only the functions, which come first.
     static func functions(
       from decoder: inout BinaryDecoder
     ) throws(CorruptDataError) -> [String] {
@@ -66,10 +68,11 @@ extension DeliveryStore {
     }
   }
 
-  /// Keeps, of records that the log gives up, the events that deliveries still need.
+  /// Keeps the events that deliveries still need from records that the log deletes.
   ///
-  /// Those are pending ones and those that failed, which people may retry. No delivery of these
-  /// records can be new: the log gives up only what the cursor has passed.
+  /// These are the events of pending deliveries, and of failed deliveries, which may be retried.
+  /// None of these records can get new deliveries: the log deletes only records that the cursor has
+  /// passed.
   static func keepNeeded(
     _ records: [CommitRecord],
     in snapshot: any StorageSnapshot,
@@ -105,7 +108,9 @@ extension DeliveryStore {
     }
   }
 
-  /// The functions that needed an event when the log gave it up; nil for an event not kept here.
+  /// Returns the functions that needed an event when the log deleted it.
+  ///
+  /// Returns nil if the event is not kept here.
   static func functionsNeeding(
     _ place: EventPlace,
     in snapshot: any StorageSnapshot
@@ -115,9 +120,9 @@ extension DeliveryStore {
     return try KeptEvent.functions(from: &decoder)
   }
 
-  /// Forgets kept events that no delivery needs any more, of at most `limit` after a key.
+  /// Deletes kept events that no delivery needs any more; examines at most `limit` after a key.
   ///
-  /// Returns the last key looked at; nil at the end.
+  /// Returns the last key examined; nil at the end.
   func sweepEvents(after key: [UInt8]?, limit: Int) async throws -> [UInt8]? {
     let (useless, last) = try await storage.read { snapshot -> ([[UInt8]], [UInt8]?) in
       var useless: [[UInt8]] = []
@@ -146,7 +151,7 @@ extension DeliveryStore {
     return last
   }
 
-  /// One event, or nil when it is kept no longer.
+  /// Reads one event; nil if it is no longer stored.
   func event(at place: EventPlace) async throws -> DeliveryEvent? {
     try await storage.read { snapshot in
       var reader = EventReader(snapshot)
@@ -156,7 +161,7 @@ extension DeliveryStore {
 }
 
 extension CommitRecord {
-  /// The event at an index: a change, or after the changes an occurrence.
+  /// Returns the event at an index: a change or, after the changes, an occurrence.
   func event(at index: Int) -> DeliveryEvent? {
     let content: DeliveryEvent.Content
     if changes.indices.contains(index) {
@@ -174,7 +179,7 @@ extension CommitRecord {
     )
   }
 
-  /// The record with a single event.
+  /// Returns the record with a single event.
   fileprivate func only(at index: Int) -> CommitRecord? {
     var record = self
     record.changes = changes.indices.contains(index) ? [changes[index]] : []

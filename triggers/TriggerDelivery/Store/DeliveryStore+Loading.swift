@@ -1,54 +1,55 @@
 import DocumentModel
 import StorageEngine
 
-/// Taking a function's pending deliveries from storage, a bounded number at a time.
+/// Loads a function's pending deliveries from storage, a bounded number at a time.
 extension DeliveryStore {
-  /// What is asked for.
+  /// The parameters of a load.
   struct LoadRequest: Sendable {
     var function: String
     /// The deliveries in memory, which are left out.
     var known: Set<EventPlace>
-    /// Deliveries that were never tried are looked for after this place.
+    /// The place after which untried deliveries are loaded.
     var position: EventPlace?
-    /// How many deliveries to load at most, and how many bytes their events may have.
+    /// The maximum number of deliveries to load.
     ///
-    /// One is loaded whatever its size.
+    /// `bytesMax` is the maximum size of their events. One delivery is loaded regardless of its
+    /// size.
     var countMax: Int
     var bytesMax: Int
-    /// Postponed deliveries that are due at this time are loaded, too.
+    /// The time by which postponed deliveries must be due to be loaded.
     var now: Timestamp
-    /// Lanes whose next deliveries may enter.
+    /// The lanes whose next deliveries may enter the window.
     var lanes: [DeliveryLane]
-    /// What there is of each lane, and how much more may enter.
+    /// The deliveries of each lane in the window, and the number that may still enter.
     var room: LaneRoom
-    /// The deliveries that this dispatcher may run.
+    /// The shards whose deliveries this dispatcher may run.
     var shards: ShardSet
   }
 
-  /// A delivery with its event; the event is nil when it is kept no longer.
+  /// A delivery with its event; the event is nil if it is no longer stored.
   struct Candidate: Sendable {
     var delivery: Delivery
     var event: DeliveryEvent?
     var bytes: Int
   }
 
-  /// What was found.
+  /// The result of a load.
   struct Loaded: Sendable {
     var candidates: [Candidate] = []
-    /// Deliveries that must wait for earlier ones of their lane, and have no row that says so.
+    /// Deliveries that must wait for an earlier delivery of their lane and have no row by lane yet.
     var parked: [Delivery] = []
-    /// Lanes of the request that are to be looked at again.
+    /// Lanes of the request that must be examined again.
     var lanesLeft: [DeliveryLane] = []
     /// The place up to which all untried deliveries were found.
     var position: EventPlace?
-    /// Whether there may be more after that place.
+    /// True if there may be more untried deliveries after `position`.
     var hasMore = false
-    /// When the first postponed delivery that was not loaded is due.
+    /// The due time of the first postponed delivery that was not loaded.
     var nextDue: Timestamp?
     var hasLaneRows = false
   }
 
-  /// Loads deliveries of one function: those due, untried ones, and the next ones of lanes.
+  /// Loads due deliveries, untried deliveries and the next deliveries of lanes of one function.
   func load(_ request: LoadRequest) async throws -> Loaded {
     try await storage.read { snapshot in
       var loading = try Loading(request, snapshot)
@@ -66,7 +67,7 @@ extension DeliveryStore {
     private var reader: EventReader
     private var taken: Set<EventPlace> = []
     private var room: LaneRoom
-    /// Lanes of which something is parked by this read: nothing later of them may enter.
+    /// Lanes with a delivery that this load parks; no later delivery of them may enter the window.
     private var closed: Set<DeliveryLane> = []
     /// The first row of each lane that was looked up.
     private var firsts: [DeliveryLane: EventPlace?] = [:]
@@ -88,7 +89,7 @@ extension DeliveryStore {
         || !loaded.candidates.isEmpty && bytes >= request.bytesMax
     }
 
-    // MARK: Due ones
+    // MARK: Due deliveries
 
     mutating func takeDue() throws {
       var due: [EventPlace] = []
@@ -129,14 +130,14 @@ extension DeliveryStore {
       }
     }
 
-    // MARK: Untried ones
+    // MARK: Untried deliveries
 
-    /// Takes untried deliveries in the order of their events, until one finds no room.
+    /// Takes untried deliveries in the order of their events, until one finds no space.
     ///
-    /// Those behind others of their lane are parked where the lane has its share, and the next
-    /// lane's have their chance: that costs a row, but no place in the window.
+    /// Deliveries beyond their lane's share are parked, so that other lanes can enter. Parking
+    /// costs a row but no place in the window.
     mutating func takeUntried() throws {
-      // Half of the room is for lanes that wait for their next deliveries.
+      // Half of the capacity is for lanes that wait for their next deliveries.
       let countMax =
         request.lanes.isEmpty ? request.countMax : max(1, request.countMax / 2)
       var looked = 0
@@ -153,11 +154,13 @@ extension DeliveryStore {
         }
         guard page.count == limit else { return }
       } while looked < DeliveryStore.looksMax
-      // Rows that are passed over cost time as well.
+      // Rows that are skipped cost time as well.
       loaded.hasMore = true
     }
 
-    /// The rows after the position; of those that are known, taken or not to be tried, the place.
+    /// Reads a page of rows after the position.
+    ///
+    /// The delivery is nil if it is in the window, was taken already, or must not be attempted yet.
     private func untriedRows(limit: Int) throws -> [(place: EventPlace, delivery: Delivery?)] {
       let from = loaded.position.map { prefix + DeliveryStore.placeKey($0) + [0] } ?? prefix
       var rows: [(place: EventPlace, delivery: Delivery?)] = []
@@ -182,7 +185,7 @@ extension DeliveryStore {
       return rows
     }
 
-    /// Takes or parks an untried delivery; false when there is no room for it.
+    /// Takes or parks an untried delivery; false if there is no space for it.
     private mutating func admit(_ delivery: Delivery, _ countMax: Int) throws -> Bool {
       if delivery.isPostponed {
         guard try isLeftByItsLane(delivery) else { return true }
@@ -191,7 +194,7 @@ extension DeliveryStore {
         let place = delivery.id.place
         let isBehind = first.map { $0 < place } ?? false
         if isBehind || closed.contains(lane) || !room.takes(lane, place) {
-          // After a start most rows are met again that have been parked before.
+          // After a start, most of these rows were parked before.
           let isParked = try first == place || isBehind && hasLaneRow(lane, place)
           if !isParked { park(delivery) }
           return true
@@ -202,10 +205,10 @@ extension DeliveryStore {
       return true
     }
 
-    /// Whether a parked delivery that was tried before is first of its lane and due.
+    /// Indicates whether a parked and previously attempted delivery is first in its lane and due.
     ///
-    /// Its lane brings it as soon as the one before it has settled, unless the server dies in
-    /// between.
+    /// Its lane normally loads it as soon as the delivery before it has settled, unless the server
+    /// crashes in between.
     private mutating func isLeftByItsLane(_ delivery: Delivery) throws -> Bool {
       guard delivery.isDue(at: request.now), let lane = delivery.lane, !closed.contains(lane),
         try firstOfLane(lane) == delivery.id.place
@@ -215,9 +218,11 @@ extension DeliveryStore {
 
     // MARK: Lanes
 
-    /// Takes the next deliveries of lanes: the first of each where the window has none, then more.
+    /// Takes the next deliveries of lanes.
+    ///
+    /// Lanes without a delivery in the window get their first one, and then all lanes get more.
     mutating func takeLanes() throws {
-      // One at least: the others must not hold up a lane for ever.
+      // At least one, so that other deliveries never block a lane without end.
       let countMax = max(request.countMax, loaded.candidates.count + 1)
       var open: [DeliveryLane] = []
       for lane in request.lanes {
@@ -234,7 +239,7 @@ extension DeliveryStore {
       }
     }
 
-    /// Takes deliveries of a lane in order, as long as they are due and find room.
+    /// Takes deliveries of a lane in order, while they are due and find space.
     private mutating func takeNext(of lane: DeliveryLane, countMax: Int) throws -> Int {
       var count = 0
       for place in try rows(of: lane) where !request.known.contains(place) && !taken.contains(place)
@@ -242,7 +247,7 @@ extension DeliveryStore {
         guard count < countMax, room.takes(lane, place), count == 0 || bytes < request.bytesMax,
           let delivery = try pending(place), delivery.isDue(at: request.now)
         else { break }
-        // Until all rows before it were looked at, an earlier one of the lane may be among them.
+        // Before all earlier rows were read, they may include an earlier delivery of the lane.
         guard !loaded.hasMore || loaded.position.map({ place <= $0 }) ?? false else {
           loaded.lanesLeft.append(lane)
           break
@@ -253,7 +258,9 @@ extension DeliveryStore {
       return count
     }
 
-    /// The first places of a lane's rows: those in the window, and as many more as may enter.
+    /// Returns the first places of a lane's rows.
+    ///
+    /// The number of places covers the deliveries in the window and as many more as may enter.
     private func rows(of lane: DeliveryLane) throws -> [EventPlace] {
       let prefix = DeliveryStore.laneKey(prefix, lane)
       var places: [EventPlace] = []
@@ -264,7 +271,7 @@ extension DeliveryStore {
       return places
     }
 
-    // MARK: Single ones
+    // MARK: Single deliveries
 
     private mutating func take(_ delivery: Delivery) throws {
       let place = delivery.id.place
@@ -293,7 +300,7 @@ extension DeliveryStore {
       }
     }
 
-    /// Whether an earlier delivery of the lane is postponed or parked.
+    /// Indicates whether an earlier delivery of the lane is postponed or parked.
     private mutating func isBehind(_ delivery: Delivery) throws -> Bool {
       guard let lane = delivery.lane, let first = try firstOfLane(lane) else { return false }
       return first < delivery.id.place
@@ -315,7 +322,7 @@ extension DeliveryStore {
     private static let pageMax = 256
   }
 
-  /// The first delivery of the lane of each of these, of those that have a row by lane.
+  /// Returns the first delivery in the lane of each given delivery, if the lane has rows.
   func firstOfLanes(_ deliveries: [Delivery]) async throws -> [DeliveryID: EventPlace] {
     try await storage.read { snapshot in
       var found: [DeliveryID: EventPlace] = [:]
@@ -330,25 +337,27 @@ extension DeliveryStore {
     }
   }
 
-  /// The most rows that one load passes over.
+  /// The maximum number of rows that one load skips.
   private static let looksMax = 4096
-  /// The deliveries not yet due that one load looks at, for waits that a clock set back has ended.
+  /// The maximum number of deliveries that one load examines before they are due.
+  ///
+  /// Their waits may be over because the clock was set back.
   private static let laterMax = 64
 
-  // MARK: At the start
+  // MARK: Summaries
 
-  /// What storage holds of one function's pending deliveries.
+  /// A summary of one function's pending deliveries in storage.
   struct Summary: Sendable {
     var count = 0
-    /// Those that wait although no handler has failed.
+    /// The number of deliveries that wait although no handler has failed.
     var unansweredCount = 0
     var nextDue: Timestamp?
     var hasLaneRows = false
   }
 
-  /// Counts the pending deliveries in these shards, function by function.
+  /// Counts the pending deliveries in the shards, by function.
   ///
-  /// Reads page by page, so that others read in between.
+  /// Reads page by page, so that other reads can run in between.
   func summaries(of shards: ShardSet) async throws -> [String: Summary] {
     var summaries: [String: Summary] = [:]
     var next: [UInt8]? = []
@@ -398,14 +407,14 @@ extension DeliveryStore {
     return summaries
   }
 
-  /// Keys read at once.
+  /// The number of keys read at once.
   private static let pageMax = 10_000
 
   // MARK: Lists
 
-  /// The newest deliveries that `filter` accepts, newest first, at most `limit`.
+  /// Returns the newest deliveries that `filter` accepts, newest first, at most `limit`.
   ///
-  /// Looks at no more than `scanMax` rows of each kind.
+  /// Examines no more than `scanMax` rows of each kind.
   func list(
     states: Set<Delivery.State>,
     function: String?,
@@ -446,7 +455,7 @@ extension DeliveryStore {
     }
   }
 
-  /// The deliveries with the highest ids of those added.
+  /// A collection that keeps the deliveries with the highest ids.
   private struct Newest {
     let limit: Int
     private var found: [Delivery] = []
@@ -456,12 +465,12 @@ extension DeliveryStore {
       self.limit = limit
     }
 
-    /// Whether a delivery of this event could be among the newest.
+    /// Indicates whether a delivery of this event could be among the newest.
     func wants(_ place: EventPlace) -> Bool { limit > 0 && least.map { place >= $0 } ?? true }
 
     mutating func add(_ delivery: Delivery) {
       found.append(delivery)
-      // Cut now and then, so that sorting costs little for each.
+      // The list is cut only now and then, so that sorting costs little per delivery.
       guard found.count >= limit,
         found.count - limit >= limit || found.count - limit >= 1000
           || least == nil

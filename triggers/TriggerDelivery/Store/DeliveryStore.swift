@@ -2,26 +2,26 @@ import DocumentModel
 import EventLog
 import StorageEngine
 
-/// The rows of deliveries: those pending, function by function, and those that have settled.
+/// The rows of pending and settled deliveries.
 ///
-/// A pending delivery has a row under its function, in the order of the events. It holds where the
-/// delivery stands, and not the event, which the event log has. A postponed one also has a row by
-/// due time. Rows by lane exist only where a lane does not run in the order of its events: for
-/// postponed deliveries and for those parked behind them.
+/// A pending delivery has a row under its function, in the order of the events. The row holds the
+/// state of the delivery but not the event, which is in the event log. A postponed delivery also
+/// has a row by due time. Rows by lane exist only where a lane does not run in the order of its
+/// events: for postponed deliveries and for deliveries parked behind them.
 struct DeliveryStore: Sendable {
   /// Pending deliveries by function and event.
   static let pending = Keyspace("deliveries_pending")
-  /// The postponed ones by function, due time and event; values are empty.
+  /// Postponed deliveries by function, due time and event; values are empty.
   static let due = Keyspace("deliveries_due_by_function")
-  /// Postponed and parked ones by function, lane and event; values are empty.
+  /// Postponed and parked deliveries by function, lane and event; values are empty.
   static let lanes = Keyspace("deliveries_lanes")
   /// Deliveries that succeeded, by event and function.
   static let succeeded = Keyspace("deliveries_succeeded")
   /// Failed and dead deliveries, by event and function.
   ///
-  /// They are kept apart, so that successes never push them out.
+  /// They have a keyspace of their own, so that successes never push them out.
   static let failed = Keyspace("deliveries_failed")
-  /// Events that the log has given up while deliveries still needed them, by event.
+  /// Events that deliveries still needed when the log deleted them, by event.
   static let events = Keyspace("deliveries_events")
 
   let storage: any OrderedStorage
@@ -40,7 +40,9 @@ struct DeliveryStore: Sendable {
     putInLane(delivery, function, in: &batch)
   }
 
-  /// Replaces a pending delivery's rows; `hasLaneRows` says whether it may have one by lane.
+  /// Replaces a pending delivery's rows.
+  ///
+  /// `hasLaneRows` is true if the delivery may have a row by lane.
   static func update(
     from old: Delivery,
     to new: Delivery,
@@ -58,7 +60,9 @@ struct DeliveryStore: Sendable {
     insert(new, into: &batch)
   }
 
-  /// Notes a delivery that waits for an earlier one of its lane: only its lane brings it now.
+  /// Adds the row of a delivery that waits for an earlier delivery of its lane.
+  ///
+  /// It is then loaded only through its lane.
   static func park(_ delivery: Delivery, in batch: inout StorageBatch) {
     let function = prefix(delivery.id.function)
     if delivery.isPostponed { batch.delete(due, dueKey(function, delivery)) }
@@ -74,7 +78,9 @@ struct DeliveryStore: Sendable {
     batch.put(lanes, laneKey(function, lane) + placeKey(delivery.id.place), [])
   }
 
-  /// What deletes failed and dead deliveries, with their kept events that no other needs.
+  /// Returns a batch that deletes failed and dead deliveries.
+  ///
+  /// The batch also deletes their kept events that no other delivery needs.
   func dropping(_ ids: [DeliveryID]) async throws -> StorageBatch {
     try await storage.read { snapshot in
       var batch = StorageBatch()
@@ -93,7 +99,7 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// All failed and dead deliveries, those that failed first before the others.
+  /// Returns all failed and dead deliveries, ordered by the time of their failure.
   func failedRows() async throws -> [FailedRow] {
     var found: [FailedRow] = []
     var next: [UInt8]? = []
@@ -107,7 +113,7 @@ struct DeliveryStore: Sendable {
           return page.count < Self.failedPageMax
         }
         var reader = EventReader(snapshot)
-        // Rows of earlier versions do not say how large their events are.
+        // Rows of earlier versions do not contain the size of their events.
         for index in page.indices where page[index].eventBytes == 0 {
           page[index].eventBytes = try reader.event(at: page[index].id.place)?.bytes ?? 0
         }
@@ -119,7 +125,7 @@ struct DeliveryStore: Sendable {
     return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
-  /// A failed or dead delivery with the bytes that are kept of it.
+  /// A failed or dead delivery with the number of bytes kept for it.
   struct FailedRow: Sendable {
     var id: DeliveryID
     var time: Timestamp
@@ -132,19 +138,19 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// What a failed delivery's row takes with its error's text, about.
+  /// The approximate size of a failed delivery's row with its error text.
   static let rowBytes = 512
-  /// Rows read at once; the events of some may have to be read as well.
+  /// The number of rows read at once; the events of some rows may have to be read as well.
   private static let failedPageMax = 250
 
-  /// Forgets a settled delivery.
+  /// Deletes a settled delivery.
   static func forget(_ delivery: Delivery, in batch: inout StorageBatch) {
     batch.delete(keyspace(of: delivery.state), settledKey(delivery.id))
   }
 
   // MARK: Reading
 
-  /// One delivery, or nil.
+  /// Reads one delivery; nil if there is none.
   func delivery(_ id: DeliveryID) async throws -> Delivery? {
     try await storage.read { try Self.delivery(id, in: $0) }
   }
@@ -161,7 +167,9 @@ struct DeliveryStore: Sendable {
     return nil
   }
 
-  /// Deliveries, or nil for those not known, each with whether its event is kept.
+  /// Reads deliveries, with a flag that is true if their event is stored.
+  ///
+  /// A delivery is nil if it is unknown.
   func settled(
     _ ids: [DeliveryID]
   ) async throws -> [(delivery: Delivery?, hasEvent: Bool)] {
@@ -174,7 +182,7 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// A delivery and those that led to it, newest first, at most `limit`.
+  /// Returns a delivery and the deliveries that led to it, newest first, at most `limit`.
   func chain(from id: DeliveryID, limit: Int) async throws -> [Delivery] {
     try await storage.read { snapshot in
       var chain: [Delivery] = []
@@ -187,14 +195,14 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// Whether a function has a pending delivery.
+  /// Indicates whether a function has a pending delivery.
   func hasPending(_ function: String) async throws -> Bool {
     try await storage.read { snapshot in
       try Self.first(Self.pending, Self.prefix(function), in: snapshot) != nil
     }
   }
 
-  /// The functions that have pending deliveries.
+  /// Returns the functions that have pending deliveries.
   static func functionsPending(in snapshot: any StorageSnapshot) throws -> [String] {
     var functions: [String] = []
     var start: [UInt8]? = []
@@ -211,7 +219,7 @@ struct DeliveryStore: Sendable {
     return functions
   }
 
-  /// Deletes the oldest rows of a keyspace of settled deliveries; returns how many.
+  /// Deletes the oldest rows of a keyspace of settled deliveries; returns their number.
   func trim(_ keyspace: Keyspace, _ limit: Int) async throws -> Int {
     let keys = try await storage.read { snapshot -> [[UInt8]] in
       var keys: [[UInt8]] = []
@@ -228,7 +236,7 @@ struct DeliveryStore: Sendable {
     return keys.count
   }
 
-  /// How many rows a keyspace of settled deliveries has; they are bounded.
+  /// Counts the rows of a keyspace of settled deliveries, whose number is bounded.
   func count(_ keyspace: Keyspace) async throws -> Int {
     try await storage.read { snapshot in
       var count = 0
@@ -246,7 +254,7 @@ struct DeliveryStore: Sendable {
     state == .succeeded ? succeeded : failed
   }
 
-  /// What all rows of a function begin with; names of functions have no zero byte.
+  /// Returns the prefix of all rows of a function; names of functions contain no zero byte.
   static func prefix(_ function: String) -> [UInt8] { Array(function.utf8) + [0] }
 
   static func placeKey(_ place: EventPlace) -> [UInt8] {
@@ -276,7 +284,7 @@ struct DeliveryStore: Sendable {
     return key.bytes
   }
 
-  /// The event at the end of a key, or at the beginning of a settled delivery's.
+  /// Decodes the event at the end of a key, or at the start of a settled delivery's key.
   static func place(_ bytes: ArraySlice<UInt8>) throws(CorruptDataError) -> EventPlace {
     guard bytes.count == 16 else { throw CorruptDataError("the key of a delivery") }
     return EventPlace(
@@ -293,7 +301,7 @@ struct DeliveryStore: Sendable {
     bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// The first key of a keyspace that starts with `prefix`.
+  /// Returns the first key of a keyspace that starts with `prefix`.
   static func first(
     _ keyspace: Keyspace,
     _ prefix: [UInt8],

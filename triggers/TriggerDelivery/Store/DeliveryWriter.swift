@@ -3,20 +3,20 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Writes what becomes of deliveries, many changes in one batch, and in order.
+/// The writer of deliveries' outcomes, which combines many changes into one batch, in order.
 ///
-/// While one batch is being written the next one gathers. Nothing is lost to a full disk: the batch
-/// is written again until there is room. A change whose shards another dispatcher has taken over is
-/// refused with a conflict.
+/// While one batch is being written, the next batch collects changes. A full disk loses nothing:
+/// the batch is written again until there is space. A change whose shards another dispatcher has
+/// taken over is refused with a conflict.
 final class DeliveryWriter: Sendable {
-  /// What happens all or not at all.
+  /// A change that is written completely or not at all.
   struct Change: Sendable {
     /// The shards that the writer must still have.
     var shards: Set<Shard>
     var batch: StorageBatch
-    /// Called once, on one of the storage engine's threads or within `write`; must not block.
+    /// Called once, on a thread of the storage engine or within `write`; must not block.
     var completion: @Sendable (Result<Void, any Error>) -> Void
-    /// What proves that the writer had the shards when it was given the change.
+    /// The proof that the writer had the shards when it received the change.
     fileprivate var claims: [VersionExpectation] = []
 
     init(
@@ -32,14 +32,14 @@ final class DeliveryWriter: Sendable {
 
   private struct State {
     var waiting: Deque<Change> = []
-    /// The changes that are being written, or have found the disk full.
+    /// The changes that are being written or have found the disk full.
     var writing: [Change] = []
-    /// Changes of a refused batch, which are written one by one to find out whose claim is lost.
+    /// The number of changes of a refused batch that are written singly to find the lost claim.
     var apart = 0
     var isFull = false
     var claims: [Shard: VersionExpectation] = [:]
 
-    /// The next batch with what it requires; nil when there is nothing to write.
+    /// Begins the next batch and returns it with its expectations; nil if no change waits.
     mutating func next() -> (StorageBatch, [VersionExpectation])? {
       guard writing.isEmpty, !waiting.isEmpty else { return nil }
       let count = apart > 0 ? 1 : waiting.count
@@ -63,7 +63,7 @@ final class DeliveryWriter: Sendable {
   private let storage: any OrderedStorage
   private let logger: Logger
   private let state = Mutex(State())
-  /// Yields when the disk was found full, for somebody who calls `retry` a moment later.
+  /// Yields when the disk was found full; the consumer must call `retry` after a pause.
   let stalls: AsyncStream<Void>
   private let stall: AsyncStream<Void>.Continuation
 
@@ -73,14 +73,15 @@ final class DeliveryWriter: Sendable {
     (stalls, stall) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Takes over what proves that this writer has its shards; it has no others.
+  /// Sets the proofs for all shards that this writer has.
   func update(claims: [Shard: VersionExpectation]) {
     state.withLock { $0.claims = claims }
   }
 
-  /// Writes a change after all earlier ones.
+  /// Writes a change after all earlier changes.
   ///
-  /// It requires the claims of this moment, also if they are lost and won again before it is written.
+  /// The write requires the claims of this moment. It fails if a claim is lost in the meantime,
+  /// even if it is then won again.
   func write(_ change: Change) {
     var change = change
     let isClaimed = state.withLock { state in
@@ -92,7 +93,7 @@ final class DeliveryWriter: Sendable {
     if isClaimed { submitNext() } else { change.completion(.failure(Self.lost)) }
   }
 
-  /// Writes a change after all earlier ones, and returns when it is stored.
+  /// Writes a batch after all earlier changes and returns when it is stored.
   func write(_ batch: StorageBatch, shards: Set<Shard>) async throws {
     try await withCheckedThrowingContinuation { continuation in
       write(Change(shards: shards, batch: batch) { continuation.resume(with: $0) })
@@ -114,7 +115,7 @@ final class DeliveryWriter: Sendable {
   }
 
   private func submit(_ batch: (StorageBatch, [VersionExpectation])) {
-    // If this write is lost with the machine, the deliveries are made again.
+    // If a system crash loses this write, events are expanded and deliveries run again.
     storage.submit(batch.0, expecting: batch.1, durability: .relaxed) { [self] in ended($0) }
   }
 

@@ -1,12 +1,13 @@
 import DequeModule
 
-/// Which failed and dead deliveries are kept: a value that decides and never acts.
+/// The selection of failed and dead deliveries that are kept: a value that decides and never acts.
 ///
-/// Each function has a bound of its own, by number and by the bytes of their events, so that one
-/// function's failures never push out another's. A bound for all functions together takes from
-/// those that have most. The oldest of a function, by the time at which they failed, go first.
+/// Each function has its own bounds, by number and by the bytes of the events, so that one
+/// function's failures never push out another's. A bound for all functions together takes from the
+/// functions that have most. The oldest deliveries of a function, by the time of their failure, are
+/// dropped first.
 struct FailedShares: Sendable {
-  /// How many are kept, and how many bytes their events may have.
+  /// A maximum number of deliveries, and of bytes of their events.
   struct Bound: Sendable {
     var count: Int
     var bytes: Int
@@ -23,7 +24,7 @@ struct FailedShares: Sendable {
 
   private struct Share: Sendable {
     var rows: [EventPlace: (bytes: Int, stamp: UInt64)] = [:]
-    /// All rows in the order in which they failed, and some that have left.
+    /// All rows in the order in which they failed, and some that have been removed.
     var order: Deque<Row> = []
     var bytes = 0
   }
@@ -38,16 +39,16 @@ struct FailedShares: Sendable {
     self.all = all
   }
 
-  /// How many of a function are kept, and the bytes of their events.
+  /// Returns the number of a function's kept deliveries, and the bytes of their events.
   func kept(of function: String) -> Bound {
     let share = shares[function]
     return Bound(count: share?.rows.count ?? 0, bytes: share?.bytes ?? 0)
   }
 
-  /// Whether a delivery is among them.
+  /// Indicates whether a delivery is kept.
   func contains(_ id: DeliveryID) -> Bool { shares[id.function]?.rows[id.place] != nil }
 
-  /// Notes one that has failed; it is then the youngest, or the oldest where that is said.
+  /// Adds a delivery that has failed, as the newest or, if `isOldest` is true, as the oldest.
   mutating func add(_ id: DeliveryID, bytes size: Int, isOldest: Bool = false) {
     remove(id)
     stamp += 1
@@ -63,7 +64,7 @@ struct FailedShares: Sendable {
     shares[id.function] = share
   }
 
-  /// Notes one that is kept no longer.
+  /// Removes a delivery that is no longer kept.
   mutating func remove(_ id: DeliveryID) {
     guard var share = shares.removeValue(forKey: id.function) else { return }
     if let row = share.rows.removeValue(forKey: id.place) {
@@ -72,7 +73,7 @@ struct FailedShares: Sendable {
     if !share.rows.isEmpty { shares[id.function] = share }
   }
 
-  /// Takes out those beyond the bounds, the oldest of each function; at most `limit`.
+  /// Removes deliveries beyond the bounds, the oldest of each function first; at most `limit`.
   mutating func takeSurplus(limit: Int) -> [String: [EventPlace]] {
     let countMax = level(shares.values.map(\.rows.count), sum: all.count, each.count)
     let bytesMax = level(shares.values.map(\.bytes), sum: all.bytes, each.bytes)
@@ -87,7 +88,9 @@ struct FailedShares: Sendable {
     return surplus
   }
 
-  /// The youngest one stays, whatever its size: a function's last failure is what people look for.
+  /// Removes the oldest deliveries of a function beyond a bound.
+  ///
+  /// The newest one stays, regardless of its size: developers look for a function's last failure.
   private mutating func takeOldest(
     of function: String,
     to bound: Bound,
@@ -108,7 +111,7 @@ struct FailedShares: Sendable {
     return places
   }
 
-  /// The greatest bound of each that keeps the sum of all within its own, up to `most`.
+  /// Returns the greatest bound per function, up to `most`, that keeps the total within `sum`.
   private func level(_ values: [Int], sum: Int, _ most: Int) -> Int {
     func total(_ bound: Int) -> Int { values.reduce(0) { $0 + min($1, bound) } }
     guard total(most) > sum else { return most }

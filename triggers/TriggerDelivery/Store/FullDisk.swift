@@ -1,12 +1,14 @@
 import Logging
 import StorageEngine
 
-/// What is done while the disk is full: wait and write again.
+/// The handling of a full disk: wait and write again.
 enum FullDisk {
-  /// The wait before another try.
+  /// The wait before another attempt.
   static let wait = Duration.seconds(1)
 
-  /// Repeats a write until there is room; logs once that `complaint` waits.
+  /// Repeats a write until there is space.
+  ///
+  /// Logs once that the disk is full; `complaint` says what waits.
   static func waitOut<Result>(
     _ complaint: String,
     on clock: any Clock<Duration>,

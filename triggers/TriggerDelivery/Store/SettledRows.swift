@@ -3,24 +3,24 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Bounds what is kept of settled deliveries, of the events they needed, and of tasks' names.
+/// The limits on stored settled deliveries, their events and the names of ended tasks.
 ///
-/// Of those that succeeded the newest are kept. Of those that failed each function has its share
-/// (`FailedShares`), and what is dropped is logged and frees its event.
+/// Of the succeeded deliveries the newest are kept. Of the failed deliveries each function keeps a
+/// share (`FailedShares`). A drop of failed deliveries is logged and frees their events.
 final class SettledRows: Sendable {
   private struct State {
-    /// The rows of deliveries that succeeded; nil before they were counted.
+    /// The number of rows of succeeded deliveries; nil before they were counted.
     var succeeded: Int?
     var failed: FailedShares
-    /// Whether the rows that an earlier run left are among them.
+    /// True if `failed` contains the rows that an earlier run left.
     var isLoaded = false
-    /// Those that are no longer failed since the load began.
+    /// The deliveries that have stopped being failed since the load began.
     var gone: Set<DeliveryID> = []
     var sinceTrim = 0
     var bytesSinceTrim = 0
-    /// Where the next look at kept events begins.
+    /// The key at which the next sweep of kept events begins.
     var sweepKey: [UInt8]?
-    /// How many failed deliveries of each function were dropped, and the number last logged.
+    /// The number of dropped failed deliveries of each function, and the number last logged.
     var dropped: [String: (count: Int, logged: Int)] = [:]
   }
 
@@ -51,7 +51,7 @@ final class SettledRows: Sendable {
     (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Notes deliveries whose rows were written: settled ones, and postponed ones, which do not count.
+  /// Records deliveries whose rows were written; only settled deliveries count.
   func note(_ deliveries: [Delivery]) {
     let isDue = state.withLock { state in
       for delivery in deliveries where delivery.state.isSettled {
@@ -69,7 +69,7 @@ final class SettledRows: Sendable {
     if isDue { kick.yield() }
   }
 
-  /// Notes a settled delivery whose row was deleted.
+  /// Records a settled delivery whose row was deleted.
   func forget(_ delivery: Delivery) {
     state.withLock { state in
       guard delivery.state != .succeeded else {
@@ -81,7 +81,7 @@ final class SettledRows: Sendable {
     }
   }
 
-  /// Trims at the start, and whenever enough has settled, until cancelled.
+  /// Trims at the start, and whenever enough deliveries have settled, until cancelled.
   func run() async {
     kick.yield()
     for await _ in kicks {
@@ -107,7 +107,7 @@ final class SettledRows: Sendable {
     state.withLock { $0.sweepKey = next }
   }
 
-  // MARK: Those that succeeded
+  // MARK: Succeeded deliveries
 
   private func trimSucceeded() async throws {
     if state.withLock({ $0.succeeded }) == nil {
@@ -117,21 +117,21 @@ final class SettledRows: Sendable {
     let surplus = state.withLock { ($0.succeeded ?? 0) - kept }
     guard surplus > 0 else { return }
     let trimmed = try await store.trim(DeliveryStore.succeeded, surplus)
-    // There were fewer rows than counted: they are counted again.
+    // If there were fewer rows than expected, they are counted again.
     state.withLock { state in
       let count = state.succeeded ?? 0
       state.succeeded = trimmed < surplus ? nil : count - trimmed
     }
   }
 
-  // MARK: Those that failed
+  // MARK: Failed deliveries
 
-  /// Counts what an earlier run left, which may have kept more than the bounds of this one.
+  /// Loads the rows that an earlier run left; its bounds may have been larger.
   private func load() async throws {
     guard !state.withLock({ $0.isLoaded }) else { return }
     let rows = try await store.failedRows()
     state.withLock { state in
-      // What has failed since is younger than all that were there before.
+      // Deliveries that have failed since are newer than all loaded rows.
       var failed = state.failed
       for row in rows.reversed() where !state.gone.contains(row.id) && !failed.contains(row.id) {
         failed.add(row.id, bytes: row.keptBytes, isOldest: true)
@@ -142,7 +142,7 @@ final class SettledRows: Sendable {
     }
   }
 
-  /// Drops some of the failed deliveries beyond the bounds; false when there are none.
+  /// Drops some of the failed deliveries beyond the bounds; false if there are none.
   private func trimFailed() async throws -> Bool {
     let surplus = state.withLock { $0.failed.takeSurplus(limit: Self.dropMax) }
     guard !surplus.isEmpty else { return false }
@@ -153,7 +153,7 @@ final class SettledRows: Sendable {
     return true
   }
 
-  /// Logs the first drop of a function, and then each time that twice as many are dropped in all.
+  /// Logs the first drop of a function, and then each time the total number has doubled.
   private func logDrop(of function: String, _ count: Int) {
     let (total, kept) = state.withLock { state -> (Int?, Int) in
       var dropped = state.dropped[function] ?? (0, 0)
@@ -173,10 +173,12 @@ final class SettledRows: Sendable {
   }
 
   private static let trimEvery = 1000
-  /// Bytes of settled deliveries' events after which those not needed are looked for.
+  /// The number of bytes of settled deliveries' events after which rows and events are trimmed.
   private static let trimEveryBytes = 16 << 20
-  /// The shares of all functions together, in shares of one; beyond it the largest are cut.
+  /// The bound of all functions together, as a multiple of one function's bound.
+  ///
+  /// Beyond it the largest shares are cut.
   private static let sharesInAll = 8
-  /// Deliveries dropped in one batch, for which a commit may have to wait.
+  /// The number of deliveries dropped in one batch; a commit may have to wait for the batch.
   private static let dropMax = 250
 }

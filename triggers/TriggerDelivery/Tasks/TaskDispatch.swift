@@ -6,7 +6,7 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// Queues of tasks: one for each deployed function that runs tasks, under its name.
+/// The queues of tasks: one for each deployed function that runs tasks, under its name.
 package final class TaskDispatch: TaskQueueBackend {
   private let registry: FunctionRegistry
   private let names: TaskStore
@@ -16,7 +16,7 @@ package final class TaskDispatch: TaskQueueBackend {
   private let administration: DeliveryAdministration
   private let configuration: DeliveryService.Configuration
   private let now: @Sendable () -> Timestamp
-  /// When the tries of each queue's tasks ended, for the last minute.
+  /// The times at which attempts of each queue's tasks ended, for the last minute.
   private let ended = Mutex<[String: Deque<Timestamp>]>([:])
 
   init(
@@ -43,10 +43,11 @@ package final class TaskDispatch: TaskQueueBackend {
       .sorted { $0.id < $1.id }
   }
 
-  /// Puts a task into its queue; it is durable on return.
+  /// Adds a task to its queue; the task is durable on return.
   ///
-  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax` in one queue, and `INVALID_ARGUMENT` when the task
-  /// is for a function that takes none, besides the errors of the contract.
+  /// In addition to the errors that `TaskQueueBackend` names, it throws `RESOURCE_EXHAUSTED` if the
+  /// queue has `tasksMax` tasks. It throws `INVALID_ARGUMENT` if the task is for a function that
+  /// takes no requests.
   package func enqueue(_ task: NewTask, in queue: String) async throws -> QueuedTask {
     try checkQueue(queue)
     if case .function(let name, _) = task.target?.place, !registry.takesRequests(name) {
@@ -109,7 +110,7 @@ package final class TaskDispatch: TaskQueueBackend {
     try await administration.waitForExpansion()
     var tasks: [QueuedTask] = []
     var bytes = 0
-    // One more than fits shows whether another page follows.
+    // One task more than fits shows if another page follows.
     for delivery in try await names.list(queue: queue, after: id, limit: limit + 1) {
       guard tasks.count < limit, bytes < Self.pageBytesMax else {
         return TaskPage(tasks, hasMore: true)
@@ -175,7 +176,7 @@ package final class TaskDispatch: TaskQueueBackend {
     )
   }
 
-  /// Counts the tries of tasks for the statistics of the last minute.
+  /// Counts the attempts of tasks for the statistics of the last minute.
   func noteEnded(_ deliveries: [Delivery]) {
     guard deliveries.contains(where: \.isTask) else { return }
     let time = now()
@@ -202,7 +203,7 @@ package final class TaskDispatch: TaskQueueBackend {
     )
   }
 
-  /// The delivery of a task that has not ended; nil when there is none.
+  /// Returns the delivery of an unfinished task; nil if there is none.
   private func delivery(of id: String, in queue: String) async throws -> Delivery? {
     try checkQueue(queue)
     guard case .live(let delivery)? = try await names.find(queue: queue, id: id)?.name else {
@@ -264,6 +265,6 @@ package final class TaskDispatch: TaskQueueBackend {
     )
   }
 
-  /// Bodies and headers of tasks that one page holds.
+  /// The maximum size of the bodies and headers of the tasks on one page.
   private static let pageBytesMax = 4 << 20
 }

@@ -5,14 +5,15 @@ import NIOCore
 import OutboundHTTP
 import Synchronization
 
-/// Brings tasks to servers that are no functions of the suite.
+/// The sender of tasks to servers that are not functions of the suite.
 ///
-/// A queue sends a bounded number of requests at a time, and others wait in a line of the queue: a
-/// server that hangs holds up its own queue, and the time of a request begins when it is sent.
+/// Each queue sends a bounded number of requests at a time, and its other requests wait in line. A
+/// server that hangs therefore holds up only its own queue. The timeout of a request begins when it
+/// is sent.
 final class TaskPost: Sendable {
   private typealias Completion = @Sendable (Result<InvocationReply, any Error>) -> Void
 
-  /// A task's request on its way.
+  /// A task's request that is waiting or being sent.
   private struct Post: Sendable {
     var number: UInt64
     var request: InvocationRequest
@@ -35,18 +36,18 @@ final class TaskPost: Sendable {
   private let transport: any HTTPTransport
   private let state = Mutex(State())
 
-  /// The requests of one queue that are under way.
+  /// The maximum number of concurrent requests of one queue.
   private static let sendingMax = 64
-  /// Enough of an answer for the error of a failed try.
+  /// The maximum response size: enough for the error text of a failed attempt.
   private static let answerBytesMax = 64 << 10
-  /// The most of an address that an error repeats.
+  /// The maximum length of an address in an error message.
   private static let addressMax = 200
 
   init(transport: any HTTPTransport) { self.transport = transport }
 
   /// Sends a task's request to an address; `completion` is called once, as by a `FunctionInvoker`.
   ///
-  /// Returns a closure that ends the exchange. Of the answer's body only the beginning is read.
+  /// Returns a closure that cancels the request. Only the beginning of the response body is read.
   func begin(
     _ request: InvocationRequest,
     of queue: String,
@@ -83,7 +84,7 @@ final class TaskPost: Sendable {
   }
 
   private func send(_ post: Post) -> Task<Void, Never> {
-    // The dispatcher owns the task: it cancels it or waits for its completion.
+    // The dispatcher owns the task: it cancels the task or waits for its completion.
     Task {
       do {
         post.completion(.success(try await reply(to: post.request, post.url)))
@@ -122,7 +123,8 @@ final class TaskPost: Sendable {
         headers: headers,
         body: Array(request.wholeBody.readableBytesView),
         timeout: request.timeout,
-        // A connection that its server has given up meanwhile would cost the task a try.
+        // A pooled connection that the server has closed in the meantime would cost the task an
+        // attempt.
         usesFreshConnection: true
       )
     )

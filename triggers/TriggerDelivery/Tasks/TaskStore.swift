@@ -1,16 +1,18 @@
 import DocumentModel
 import StorageEngine
 
-/// The names of tasks: the delivery of each, and how long a used name stays taken.
+/// The names of tasks, with the delivery of each task.
+///
+/// The name of an ended task stays reserved for some time.
 struct TaskStore: Sendable {
-  /// Rows by name; a key is the queue, a zero byte and the id.
+  /// Rows by name; a key consists of the queue, a zero byte and the id.
   static let names = Keyspace("task_names")
   /// Used names, ordered by the time their task ended.
   static let used = Keyspace("task_names_used")
-  /// The queues that somebody has paused.
+  /// The paused queues.
   static let paused = Keyspace("task_queues_paused")
 
-  /// What is known of a name.
+  /// The entry for a name.
   enum Name: Sendable {
     /// The name's task has this delivery, which is not settled.
     case live(DeliveryID)
@@ -20,7 +22,7 @@ struct TaskStore: Sendable {
 
   let storage: any OrderedStorage
 
-  /// What is known of a name, with its row's version; nil for a free name.
+  /// The stored entry for a name and its row version; nil if the name is free.
   func find(queue: String, id: String) async throws -> (name: Name, version: UInt64)? {
     try await storage.read { snapshot in
       guard let stored = try snapshot.get(Self.names, Self.key(queue, id)) else { return nil }
@@ -38,7 +40,9 @@ struct TaskStore: Sendable {
     batch.put(names, key(queue, id), [])
   }
 
-  /// The deliveries of a queue's unfinished tasks after an id, ordered by id; at most `limit`.
+  /// Returns the deliveries of a queue's unfinished tasks after an id, ordered by id.
+  ///
+  /// Returns at most `limit` deliveries.
   func list(queue: String, after id: String?, limit: Int) async throws -> [Delivery] {
     let prefix = Self.key(queue, "")
     let start = id.map { Self.key(queue, $0) + [0] } ?? prefix
@@ -59,12 +63,12 @@ struct TaskStore: Sendable {
     }
   }
 
-  /// The condition for taking a name: nobody has taken it since `version` was seen.
+  /// Returns the condition for taking a name: the row has not changed since `version` was read.
   static func expectation(queue: String, id: String, version: UInt64?) -> VersionExpectation {
     VersionExpectation(names, key(queue, id), version: version)
   }
 
-  /// Notes that a task has ended.
+  /// Records that a task has ended.
   static func end(queue: String, id: String, at time: Timestamp, in batch: inout StorageBatch) {
     var encoder = BinaryEncoder()
     encoder.append(signed: time.microseconds)
@@ -87,7 +91,7 @@ struct TaskStore: Sendable {
     for key in old {
       batch.delete(Self.used, key)
       let name = Array(key.dropFirst(8))
-      // A name that was taken again meanwhile must stay.
+      // A name that was taken again in the meantime must stay.
       let isOld = try await storage.read { snapshot in
         guard let row = try snapshot.get(Self.names, name), !row.bytes.isEmpty else { return false }
         var decoder = BinaryDecoder(row.bytes)
@@ -98,7 +102,7 @@ struct TaskStore: Sendable {
     try await storage.commit(batch, durability: .relaxed)
   }
 
-  /// Notes durably whether a queue is paused.
+  /// Stores durably whether a queue is paused.
   func setPaused(_ isPaused: Bool, queue: String) async throws {
     var batch = StorageBatch()
     if isPaused {
@@ -109,7 +113,7 @@ struct TaskStore: Sendable {
     try await storage.commit(batch)
   }
 
-  /// The queues that are paused.
+  /// Returns the paused queues.
   func pausedQueues() async throws -> [String] {
     try await storage.read { snapshot in
       var queues: [String] = []
