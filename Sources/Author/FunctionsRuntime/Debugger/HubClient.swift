@@ -40,7 +40,8 @@ struct HubClient: Sendable {
 
   /// Returns the variables that the suite gives to the workers of a function.
   ///
-  /// With nil it returns the variables that do not depend on the function.
+  /// Without a name the variables include the secrets of all functions, because one process runs
+  /// them all.
   func environment(function: String?) async throws -> [String: String] {
     var url = "http://\(address)/hearth/v1/workers/environment"
     if let function { url += "?function=\(function)" }
