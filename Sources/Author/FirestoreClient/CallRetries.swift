@@ -15,18 +15,18 @@ package struct CallRetries: Sendable {
   ///
   /// Inside a function its deadline is the limit instead.
   package var contentionTimeMax: Duration
-  /// Returns the current time. A test passes its own clock.
+  /// The source of the current time. A test passes its own clock.
   package var now: @Sendable () -> ContinuousClock.Instant
-  /// Waits for a duration. A test passes its own clock.
+  /// The function that waits for a duration. A test passes its own clock.
   package var sleep: @Sendable (Duration) async throws -> Void
-  /// Returns a random number from 0 up to, but not including, 1.
+  /// The source of random numbers from 0 up to, but not including, 1.
   package var random: @Sendable () -> Double
 
   /// Creates a policy.
   ///
   /// Random jitter shortens the waits, which separates clients that failed together. It shortens
   /// the wait for an unavailable server by up to a half. After contention it shortens a wait by any
-  /// amount, because there many clients start at the same moment.
+  /// amount, because then many clients retry at the same moment.
   package init(
     attemptsMax: Int = 5,
     backOff: BackOff = BackOff(
@@ -53,7 +53,7 @@ package struct CallRetries: Sendable {
     self.random = random
   }
 
-  /// The time at which retries of contention that begins now must end.
+  /// The deadline of retries if contention begins now.
   var contentionEnd: ContinuousClock.Instant {
     InvocationDeadline.current ?? now() + contentionTimeMax
   }
@@ -61,8 +61,8 @@ package struct CallRetries: Sendable {
   /// Returns true if a call may be repeated after this error.
   ///
   /// A call that is not idempotent may be repeated only if the server certainly has not acted.
-  /// After contention only a commit outside a transaction is repeated, as in the Node client,
-  /// because the data that a transaction has read is no longer valid.
+  /// After contention only a commit outside a transaction is repeated, as in the Node client. The
+  /// data that a transaction has read is no longer valid then.
   func allowsAgain(
     _ error: FirestoreError,
     isIdempotent: Bool,
@@ -137,7 +137,7 @@ struct Patience {
 
   /// Creates the retries of a call that begins now.
   ///
-  /// `totalMax` limits the number of attempts whatever the failures are, including contention.
+  /// `totalMax` limits the total number of attempts, including those after contention.
   init(_ retries: CallRetries, totalMax: Int = .max) {
     self.retries = retries
     self.totalMax = totalMax

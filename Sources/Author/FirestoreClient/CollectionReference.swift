@@ -100,7 +100,7 @@ extension CollectionReference {
     )
   }
 
-  /// Returns a query for documents whose field compares with a value as the operator says.
+  /// Returns a query for the documents whose field satisfies a comparison with a value.
   public func `where`(
     _ field: String,
     _ relation: FilterOperator,

@@ -10,7 +10,7 @@ extension DocumentReference {
     try await create(FieldValue.fields(fields))
   }
 
-  /// Writes the document, and replaces an existing document or merges into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`.
   @_disfavoredOverload
@@ -25,7 +25,7 @@ extension DocumentReference {
   /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
   ///
   /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
-  /// it was last changed at another time than `lastUpdated`.
+  /// it was last changed at a time other than `lastUpdated`.
   @_disfavoredOverload
   @discardableResult
   public func update(
@@ -57,7 +57,7 @@ extension WriteBatch {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write to the batch that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document, and the
   /// encoder's error for a value that cannot be encoded.
@@ -92,7 +92,7 @@ extension Transaction {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload

@@ -34,7 +34,9 @@ public struct DocumentQuery: Sendable {
 
   //MARK: Filtering and ordering
 
-  /// Adds the condition that a field compares with a value as the operator says.
+  /// Adds the condition that a field satisfies a comparison with a value.
+  ///
+  /// The earlier conditions still apply.
   public func `where`(
     _ field: String,
     _ relation: FilterOperator,
@@ -68,7 +70,7 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Skips this many documents at the start. The server still reads and bills them.
+  /// Skips this many documents at the start. The server still reads each of them.
   public func offset(_ count: Int) -> DocumentQuery {
     changed { query in
       guard count >= 0 else { throw FirestoreError(.invalidArgument, "an offset is not negative") }
@@ -106,7 +108,7 @@ public struct DocumentQuery: Sendable {
     changed { $0.end = Query.Cursor(try Self.encode(repeat each values), before: true) }
   }
 
-  /// Starts after a document, which allows to read page after page.
+  /// Starts after a document, to read a large result page by page.
   ///
   /// Set the orders first, because they determine the position of the document.
   public func start(afterDocument document: DocumentSnapshot) -> DocumentQuery {

@@ -81,7 +81,7 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.create(self, fields) }
   }
 
-  /// Writes the document, and replaces an existing document or merges into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -89,7 +89,7 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.set(self, data, mode) }
   }
 
-  /// Writes the document, and replaces an existing document or merges into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -103,7 +103,7 @@ public struct DocumentReference: Sendable {
   /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
   ///
   /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
-  /// it was last changed at another time than `lastUpdated`.
+  /// it was last changed at a time other than `lastUpdated`.
   @discardableResult
   public func update(
     _ fields: [String: FieldValue],
@@ -112,7 +112,7 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }
 
-  /// Changes the fields at the paths that the keys of the encoded `fields` name.
+  /// Changes the fields whose paths are the keys of the encoded `fields`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult

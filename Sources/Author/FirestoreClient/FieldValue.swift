@@ -32,22 +32,26 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// Sets the field to the time at which the server handles the request, in milliseconds.
+  /// A transform that sets the field to the time at which the server handles the request.
+  ///
+  /// The time has a precision of milliseconds.
   public static let serverTimestamp = FieldValue(kind: .transform(.requestTime))
 
-  /// Adds to the current number, or to zero if the field has none.
+  /// Returns a transform that adds to the field's number, or to zero if it has none.
   ///
   /// A sum of integers that overflows becomes the minimum or maximum integer.
   public static func increment(_ by: Int) -> FieldValue {
     FieldValue(kind: .transform(.increment(.integer(Int64(by)))))
   }
 
-  /// Adds to the current number, or to zero if the field has none.
+  /// Returns a transform that adds to the field's number, or to zero if it has none.
   public static func increment(_ by: Double) -> FieldValue {
     FieldValue(kind: .transform(.increment(.double(by))))
   }
 
-  /// Appends the elements that the array does not contain yet, each only once.
+  /// Returns a transform that appends the elements that the array does not contain yet.
+  ///
+  /// Each element is appended only once.
   public static func arrayUnion<each Element: Encodable>(
     _ elements: repeat each Element
   ) -> FieldValue {
@@ -58,7 +62,7 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// Removes all array elements that are equal to one of these.
+  /// Returns a transform that removes all array elements that are equal to one of these.
   public static func arrayRemove<each Element: Encodable>(
     _ elements: repeat each Element
   ) -> FieldValue {
@@ -69,7 +73,7 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// Removes the field. This is allowed only where fields are merged or updated.
+  /// A marker that removes the field. It is allowed only where fields are merged or updated.
   public static let delete = FieldValue(kind: .delete)
 
   private static func encode<each Element: Encodable>(
@@ -87,7 +91,7 @@ extension FieldValue {
     values.mapValues { FieldValue(any: $0) }
   }
 
-  /// Returns the fields of a dictionary that can hold field values at any depth; otherwise nil.
+  /// Returns the fields of a dictionary whose type can hold field values; nil for other types.
   static func fields(holdingFieldValues data: some Encodable) -> [String: FieldValue]? {
     guard holdsFieldValues(type(of: data)) else { return nil }
     return (data as? [String: any Encodable]).map(fields)

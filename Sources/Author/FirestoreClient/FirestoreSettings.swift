@@ -19,7 +19,7 @@ public struct FirestoreSettings: Sendable {
   /// The source of the administrator's access tokens; nil if the server accepts `owner`.
   package var credentials: CredentialsSource?
 
-  /// Creates settings for an emulator or another server.
+  /// Creates settings from explicit values.
   public init(
     project: String,
     database: String = "(default)",

@@ -30,7 +30,7 @@ public enum FilterOperator: Sendable, Hashable, CaseIterable {
 public struct QueryFilter: Sendable {
   let result: Result<Query.Filter, any Error>
 
-  /// Returns the condition that a field compares with a value as the operator says.
+  /// Returns the condition that a field satisfies a comparison with a value.
   ///
   /// The field `__name__` stands for the document itself. An invalid path or value throws when the
   /// query runs.

@@ -76,7 +76,7 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.create(reference, fields) }
   }
 
-  /// Adds a write that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -88,7 +88,7 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.set(reference, data, mode) }
   }
 
-  /// Adds a write that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -107,7 +107,7 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
-  /// Adds a change of the fields at the paths that the keys of the encoded `fields` name.
+  /// Adds a change of the fields whose paths are the keys of the encoded `fields`.
   ///
   /// The commit fails if the document does not exist. Throws the same errors as `set`.
   public func update(_ reference: DocumentReference, _ fields: some Encodable) throws {
@@ -135,8 +135,8 @@ extension Firestore {
   /// any writes, and so does cancellation.
   ///
   /// Throws `FirestoreError`, and rethrows the error of `body`. If the connection fails during the
-  /// commit, it is unknown if the commit was applied. In this case `body` does not run again, and
-  /// the error has `mayHaveActed` set.
+  /// commit, it is unknown whether the commit was applied. In this case `body` does not run again,
+  /// and the error has `mayHaveActed` set.
   public func runTransaction<Output: Sendable>(
     attemptsMax: Int? = nil,
     _ body: (Transaction) async throws -> Output

@@ -19,7 +19,7 @@ struct WatchedTarget: Sendable {
   /// Any id is valid. The Node client uses the same.
   private static let id: Int32 = 1
 
-  /// The error that requires to start listening again without a resume token.
+  /// The error after which listening must start again without a resume token.
   struct BeginsAnew: Error {}
 
   private let target: Google_Firestore_V1_Target

@@ -101,7 +101,7 @@ final class WebChannelListener: Sendable {
     }
     let opening = try elements(try numbered(array).payload)
     guard opening.count > 1,
-      // Nil is sufficient for text that is not a string.
+      // The decoding error has no useful details: text that is not a string is no session id.
       let session = try? JSONDecoder().decode(String.self, from: Data(opening[1]))
     else { throw Self.strange("the opening of a channel has no session") }
     return session
@@ -152,7 +152,7 @@ final class WebChannelListener: Sendable {
           }
         }
       }
-      // A server has a message for each new GET. Without any, another GET would only repeat this in
+      // A server has a message for each new GET. Without one, another GET would only repeat this in
       // a tight loop.
       guard acknowledged > first else {
         throw FirestoreError(.unavailable, "the channel ended without a word")

@@ -36,7 +36,7 @@ public struct WriteBatch: Sendable {
     try addCreation(of: reference, Array(fields))
   }
 
-  /// Adds a write that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -48,7 +48,7 @@ public struct WriteBatch: Sendable {
     try addSet(of: reference, FieldValue.fields(of: data), mode)
   }
 
-  /// Adds a write that replaces an existing document or merges into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -62,7 +62,7 @@ public struct WriteBatch: Sendable {
 
   /// Adds a change of the fields at the given paths, such as `address.city`. Other fields stay.
   ///
-  /// The commit fails if the document does not exist, or was last changed at another time than
+  /// The commit fails if the document does not exist, or was last changed at a time other than
   /// `lastUpdated`. Throws the same errors as `set`.
   public mutating func update(
     _ reference: DocumentReference,
@@ -72,9 +72,9 @@ public struct WriteBatch: Sendable {
     try addUpdate(of: reference, Array(fields), lastUpdated: lastUpdated)
   }
 
-  /// Adds a change of the fields at the paths that the keys of the encoded `fields` name.
+  /// Adds a change of the fields whose paths are the keys of the encoded `fields`.
   ///
-  /// The commit fails if the document does not exist, or was last changed at another time than
+  /// The commit fails if the document does not exist, or was last changed at a time other than
   /// `lastUpdated`. Throws the same errors as `set`.
   public mutating func update(
     _ reference: DocumentReference,
@@ -104,7 +104,8 @@ public struct WriteBatch: Sendable {
   ///
   /// The commit is repeated only if the server certainly has not acted, so nothing is written
   /// twice. After contention on the same documents it is repeated for as long as a transaction is.
-  /// After the errors `unavailable` and `deadlineExceeded` it is unknown if the writes were made.
+  /// After the errors `unavailable` and `deadlineExceeded` it is unknown whether the writes were
+  /// made.
   @discardableResult
   public func commit() async throws -> CommitResult {
     try await firestore.calls.commit(writes, database: firestore.database)
@@ -175,13 +176,15 @@ public struct SetMode: Sendable {
 
   let kind: Kind
 
-  /// Replaces the document. None of its fields stay.
+  /// A mode that replaces the document. None of its fields stay.
   public static let replace = SetMode(kind: .replace)
 
-  /// Writes the given fields, in nested maps too. All other fields stay.
+  /// A mode that writes the given fields, in nested maps too. All other fields stay.
   public static let merge = SetMode(kind: .merge)
 
-  /// Writes only the fields at these paths, which must be in the data. All other fields stay.
+  /// Returns a mode that writes only the fields at these paths, which must be in the data.
+  ///
+  /// All other fields stay.
   public static func mergeFields(_ paths: [String]) -> SetMode {
     SetMode(kind: .mergeFields(paths))
   }

@@ -12,7 +12,7 @@ public struct FunctionDefinition: Sendable {
   /// The work that must succeed in a process before the function is served there.
   package var preparations: [Preparation] = []
 
-  /// Responds to one request for a function, even if the input is invalid or the handler throws.
+  /// The closure that responds to a request, even if the input is invalid or the handler throws.
   package typealias Responder =
     @Sendable (InvocationRequest, FunctionScope) async -> InvocationReply
 

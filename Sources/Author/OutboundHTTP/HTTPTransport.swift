@@ -1,4 +1,4 @@
-/// A client that sends HTTP requests, such as `OutboundClient`, or a scripted one in tests.
+/// A client for HTTP requests, either `OutboundClient` or a scripted client in tests.
 public protocol HTTPTransport: Sendable {
   /// Sends a request and waits for the complete response.
   ///

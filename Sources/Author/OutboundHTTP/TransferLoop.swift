@@ -100,9 +100,10 @@ final class TransferLoop {
     lineChecked = now
   }
 
-  /// Returns true if a queued transfer must still start, and ends it if its time limit is exceeded.
+  /// Returns true if a queued transfer must still start.
   ///
-  /// The result is false if the transfer was cancelled or has exceeded its time limit.
+  /// Ends a transfer that has exceeded its time limit. The result is then false, as for a cancelled
+  /// transfer.
   private func isStillWanted(_ transfer: Transfer, now: ContinuousClock.Instant) -> Bool {
     if let deadline = transfer.deadline, deadline <= now {
       transfer.ended(OutboundHTTPError(.timedOut, "no connection was free in time"))

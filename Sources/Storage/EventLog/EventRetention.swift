@@ -20,7 +20,7 @@ package final class EventRetention: Service, Sendable {
 
   /// The maximum number of records trimmed in one batch, for which a commit may have to wait.
   static let batchMax = 256
-  /// The number of checks per age limit. A record exceeds its age by at most a sixtieth.
+  /// The number of checks per age limit. A record outlives the limit by at most a sixtieth of it.
   static let ticksPerAge = 60
   /// The interval of checks while writes are refused and only cursors move, without notification.
   static let exceededTick: Duration = .seconds(1)

@@ -20,7 +20,7 @@ struct CheckpointRoom: Sendable {
   static let reserveBytes = 256 << 10
 
   let folder: String
-  /// Returns the bytes that are free for this user on the disk of a folder; nil if unknown.
+  /// The function that returns the bytes free for this user on a folder's disk; nil if unknown.
   let bytesFree: @Sendable (_ folder: String) -> Int?
 
   /// Returns the number of missing bytes; nil if a checkpoint can be attempted.

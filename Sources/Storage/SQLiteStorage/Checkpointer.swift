@@ -1,7 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// Moves the write-ahead log into the file while commits go on, with its own queue and connection.
+/// A checkpointer that moves the write-ahead log into the file while commits go on.
+///
+/// It has its own queue and connection.
 final class Checkpointer: Sendable {
   private let queue = DispatchQueue(label: "hearth.sqlite.checkpoints")
   private let connection: Connection

@@ -81,8 +81,8 @@ enum DatabaseFile {
 
   /// Converts the first layout to the current one, in one transaction.
   ///
-  /// In the first layout each keyspace had its own table of the same form, and the sequence had
-  /// another.
+  /// In the first layout each keyspace had its own table of the same form. The sequence had a
+  /// separate table.
   static func upgrade(_ connection: Connection) throws {
     guard try connection.number("pragma user_version") == Int64(firstVersion) else { return }
     var steps = ["\(createFew) insert into few select x'', x'', value from meta; drop table meta;"]

@@ -324,8 +324,8 @@ final class GroupWriter: Sendable {
     do {
       try result.get()
       guard failure == nil, connection.isOpen else { return }
-      // Overlapping reads would keep the log forever, so above this size the checkpoint waits for
-      // the current reads.
+      // Overlapping reads would keep the log forever, so a checkpoint of a large log waits for the
+      // current reads.
       _ = try connection.checkpoint(connection.logPages < logPagesMax * 2 ? .passive : .restart)
     } catch {
       // The log only grows until the next attempt. Commits continue, unless the disk has lost a

@@ -25,7 +25,7 @@ package final class SQLiteStore: OrderedStorage {
     package var logPagesMax: Int
     /// The name of a file system registered in SQLite; nil for the default.
     package var fileSystem: String?
-    /// Returns the bytes that are free on the disk of a folder; nil if unknown.
+    /// The function that returns the bytes free on the disk of a folder; nil if unknown.
     package var bytesFree: @Sendable (_ folder: String) -> Int?
 
     /// Creates a configuration.
@@ -126,8 +126,8 @@ package final class SQLiteStore: OrderedStorage {
   /// Runs `body` on a read transaction of one of the pooled connections.
   ///
   /// `body` runs immediately on the caller's executor. Nearly all reads are served from memory in
-  /// microseconds, which is less than a thread switch costs. The size of the pool also limits the
-  /// number of threads that wait for a slow disk.
+  /// microseconds, faster than a switch of threads. The size of the pool also limits the number of
+  /// threads that wait for a slow disk.
   package func read<Result: Sendable>(
     _ body: (any StorageSnapshot) throws -> sending Result
   ) async throws -> sending Result {

@@ -1,7 +1,7 @@
 /// A sorted list of keys with their values, stored in chunks of limited size.
 ///
-/// A copy is cheap, and changes do not affect it. The first change after a copy clones the list of
-/// chunks and the changed chunk. This is the cost of a snapshot.
+/// A copy is cheap, and later changes to the original do not affect it. The first change after a
+/// copy clones the list of chunks and the changed chunk. This is the cost of a snapshot.
 struct SortedEntries: Sendable {
   /// The chunks in order, none of which is empty.
   private var chunks: [Chunk] = []

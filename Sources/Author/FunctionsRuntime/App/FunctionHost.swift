@@ -5,7 +5,7 @@ package import Logging
 package import NIOCore
 import RuntimeSupport
 
-/// Runs an app's functions within this process.
+/// A host that runs an app's functions within this process.
 ///
 /// The worker's HTTP server and in-process tests both run functions through this type.
 package struct FunctionHost: FunctionInvoker {
@@ -82,7 +82,7 @@ package struct FunctionHost: FunctionInvoker {
     return await run(function, request)
   }
 
-  /// True if the function at the request's path receives the body while it arrives.
+  /// Returns true if the function of a request receives the body while it arrives.
   package func streamsBody(of head: HTTPRequest) -> Bool {
     target(of: head).function?.trigger == .http
   }
@@ -95,9 +95,9 @@ package struct FunctionHost: FunctionInvoker {
   /// Responds to an HTTP request.
   ///
   /// `/__/health` reports health and `/__/functions.yaml` returns the manifest, unless the host
-  /// serves a single target. Every other path runs the function that it names, which sees only the
-  /// part of the path below its name. The invocation id comes from the request header, or is
-  /// generated if the header is missing.
+  /// serves a single target. Every other path runs the function that it names. The function sees
+  /// only the part of the path below its name. The invocation id comes from the request header, or
+  /// is generated if the header is missing.
   package func respond(
     to head: HTTPRequest,
     body: InvocationRequest.Body

@@ -34,7 +34,8 @@ extension FunctionsApp: Service {
   ///   served below its name.
   /// - `HEARTH_SOCKET` or `PORT`: the Unix socket or the port to listen on.
   /// - `HEARTH_HUB`: the hub of a running suite to work for; see `environment()`.
-  /// - `FUNCTIONS_EMULATOR`: with `true` tokens are accepted as the emulator issues them.
+  /// - `FUNCTIONS_EMULATOR`: with `true` tokens are accepted without verification, as emulators
+  ///   issue them.
   /// - `GCLOUD_PROJECT`, `GOOGLE_CLOUD_PROJECT` or `FIREBASE_CONFIG`: the project whose tokens are
   ///   accepted otherwise.
   /// - `LOG_LEVEL`: the lowest level that is logged.
@@ -48,7 +49,7 @@ extension FunctionsApp: Service {
   /// The flags `--port`, `--target` and `--signature-type` take precedence over their variables.
   /// `--help` prints the functions and these variables and ends with status 0. Any other argument
   /// ends the process with status 2. A program with its own arguments can serve with `run()`, which
-  /// ignores them.
+  /// ignores arguments that it does not know.
   ///
   /// On `SIGTERM` and `SIGINT` the app stops accepting requests, lets running invocations finish,
   /// and returns. An error ends the process with status 1 and a message on standard error that says

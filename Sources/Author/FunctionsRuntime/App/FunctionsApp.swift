@@ -29,7 +29,7 @@ public struct FunctionsApp: Sendable {
 
   /// Returns the manifest of the binary after checking all functions.
   ///
-  /// Throws `InvalidFunctions` with every problem found, each with a hint what to change.
+  /// Throws `InvalidFunctions` with every problem found. Each problem says what to change.
   package func manifest() throws(InvalidFunctions) -> FunctionManifest {
     let problems = FunctionsValidation.problems(in: functions)
     guard problems.isEmpty else { throw InvalidFunctions(problems: problems) }

@@ -3,7 +3,7 @@ import Invocation
 import RuntimeSupport
 import Schedules
 
-/// Checks an app's functions for problems before anything is served.
+/// The check of an app's functions for problems, before anything is served.
 ///
 /// Each message names the function and says what to change.
 enum FunctionsValidation {

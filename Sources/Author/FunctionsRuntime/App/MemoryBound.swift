@@ -6,7 +6,7 @@
   import Musl
 #endif
 
-/// Limits how much memory the process can allocate at once.
+/// A limit on the memory that the process can allocate at once.
 ///
 /// The server also monitors the memory of its workers, but would notice a huge allocation too late.
 enum MemoryBound {
@@ -21,7 +21,7 @@ enum MemoryBound {
   static func set(mebibytes: Int) {
     let bytes = rlim_t((max(0, mebibytes) << 21) + spareBytes)
     var limit = rlimit(rlim_cur: bytes, rlim_max: bytes)
-    // If the system refuses the limit, the server still monitors the memory, which is sufficient.
+    // If the system refuses the limit, the monitoring by the server is sufficient.
     #if canImport(Glibc)
       _ = setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit)
     #else

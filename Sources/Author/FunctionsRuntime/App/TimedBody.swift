@@ -2,7 +2,7 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// Writes a streamed body until its function exceeds its time limit.
+/// A streamed body that is written until its function exceeds its time limit.
 ///
 /// At the deadline the function is cancelled and its further output is dropped. The stream of a
 /// callable then ends with an event that reports the timeout. Any other stream is cut off by
@@ -51,7 +51,7 @@ struct TimedBody: Sendable {
     try await write(lastEvent)
   }
 
-  /// Passes writes on until it is closed.
+  /// A gate that passes writes on until it is closed.
   private final class Gate: Sendable {
     private let next: InvocationReply.Body.Write
     private let isClosed = Atomic(false)

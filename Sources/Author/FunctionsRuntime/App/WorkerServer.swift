@@ -13,8 +13,8 @@ package enum WorkerServer {
   /// Returns a service that responds to requests with the host's functions.
   ///
   /// When a client disconnects, the task of its request is cancelled. `onListening` receives the
-  /// address with the actual port. `onQuit` is called when a client requests `/__/quitquitquit`,
-  /// which Firebase's deployment tool does to end the process. With nil the process does not end on
+  /// address with the actual port. `onQuit` is called when a client requests `/__/quitquitquit`.
+  /// Firebase's deployment tool ends the process this way. With nil the process does not end on
   /// such requests.
   package static func service(
     host: FunctionHost,

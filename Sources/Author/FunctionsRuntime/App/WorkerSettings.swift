@@ -30,7 +30,7 @@ struct WorkerSettings: Sendable, Equatable {
   ///
   /// Nil if the process that started this one enforces a limit itself.
   var requestTimeMax: Duration?
-  /// True if `GET /__/quitquitquit` ends the process, which the deployment tool uses.
+  /// True if `GET /__/quitquitquit` ends the process, for the deployment tool.
   var hasControlAPI: Bool
 
   /// Reads the variables of Cloud Run, of Firebase's emulators, and of Hearth.

@@ -10,10 +10,10 @@
 /// }) { … }
 /// ```
 public struct CallableCallers: Sendable {
-  /// Throws the error that refuses a caller; returns if the caller may call.
+  /// The check of a caller, which throws the error that refuses the caller.
   let check: @Sendable (CallableAuth) async throws -> Void
 
-  /// Allows the callers for which a closure does not throw.
+  /// Creates a rule that allows the callers for which a closure does not throw.
   ///
   /// A `CallableError` that the closure throws reaches the client. Any other error is logged, and
   /// the client receives `INTERNAL`.
@@ -21,27 +21,27 @@ public struct CallableCallers: Sendable {
     self.check = check
   }
 
-  /// Allows every caller, signed in or not.
+  /// All callers, signed in or not.
   public static let anyone = CallableCallers { _ in }
 
-  /// Allows signed-in users only; other callers receive `unauthenticated`.
+  /// Signed-in users only. Other callers receive `unauthenticated`.
   ///
   /// The administrator of the emulator has no uid and is refused too.
   public static let users = CallableCallers { _ = try requireUser($0) }
 
-  /// Allows users with a custom claim of this value, and the emulator's administrator.
+  /// Returns a rule that allows users with a custom claim of this value.
   ///
-  /// Other users receive `permission-denied`, and callers who are not signed in receive
-  /// `unauthenticated`. The administrator (`Bearer owner`) has no uid and exists only in the
-  /// emulator.
+  /// The administrator of the emulator may call too. Other users receive `permission-denied`, and
+  /// callers who are not signed in receive `unauthenticated`. The administrator (`Bearer owner`)
+  /// has no uid and exists only in the emulator.
   public static func claim(_ name: String, _ value: String) -> CallableCallers {
     claim(name, .string(value), "'\(value)'")
   }
 
-  /// Allows users with a custom claim equal to `value`, and the emulator's administrator.
+  /// Returns a rule that allows users with a custom claim equal to `value`.
   ///
-  /// Other users receive `permission-denied`, and callers who are not signed in receive
-  /// `unauthenticated`.
+  /// The administrator of the emulator may call too. Other users receive `permission-denied`, and
+  /// callers who are not signed in receive `unauthenticated`.
   public static func claim(_ name: String, _ value: Bool = true) -> CallableCallers {
     claim(name, .boolean(value), "\(value)")
   }

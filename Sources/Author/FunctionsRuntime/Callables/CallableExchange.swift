@@ -36,7 +36,9 @@ struct CallableExchange: Sendable {
     return Coding(decoder: ValueDecoder(dialect: dialect), encoder: ValueEncoder(dialect: dialect))
   }
 
-  /// Turns a valid call into its result. The stream is nil if the caller wants no chunks.
+  /// The work that turns a valid call into its result.
+  ///
+  /// The stream is nil if the caller wants no chunks.
   typealias Body = @Sendable (Call, Coding, ChunkStream?) async throws -> FirestoreValue
 
   /// Responds to a request in every case; `body` does the function's work.

@@ -38,8 +38,8 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
 
   /// Returns the uid of the signed-in caller; throws `unauthenticated` if there is none.
   ///
-  /// The administrator of the emulator has no uid and is refused too. A test that uses the
-  /// administrator must call as a user instead.
+  /// The administrator of the emulator has no uid and is refused too. Such a caller must use a
+  /// user's token instead.
   public func requireUser() throws -> String {
     try CallableCallers.requireUser(auth).uid
   }

@@ -5,9 +5,8 @@ import Invocation
 ///
 /// Events are delivered at least once and can arrive out of order. Two deliveries of the same event
 /// have the same `source` and `id`, so a handler can recognize repetitions by them.
-/// two events.
 public struct CloudEventMessage<Payload: Sendable>: Sendable {
-  /// The event's id, unique together with `source` and equal in each delivery of the event.
+  /// The event's id, unique together with `source` and the same in each delivery of the event.
   public var id: String
   /// The resource of the event, such as `//storage.googleapis.com/projects/_/buckets/photos`.
   public var source: String

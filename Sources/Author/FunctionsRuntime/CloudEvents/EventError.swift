@@ -1,6 +1,6 @@
 import Invocation
 
-/// An error that tells the platform if and when to retry an event, a scheduled run or a task.
+/// An error that says whether and when to retry an event, a scheduled run or a task.
 ///
 /// ```swift
 /// throw EventError.permanent("The message has no text")

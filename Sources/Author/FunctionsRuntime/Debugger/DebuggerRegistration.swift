@@ -21,7 +21,7 @@ struct DebuggerRegistration: Service {
   let hub: HubClient
   let target: String?
   let manifest: FunctionManifest
-  /// Yields the port once, when the worker starts to listen.
+  /// A stream that yields the port once, when the worker starts to listen.
   let ports: AsyncStream<Int>
   let logger: Logger
 

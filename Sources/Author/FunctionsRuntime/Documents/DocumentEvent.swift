@@ -4,7 +4,7 @@
 /// the current state of the document, and should produce the same result if an event with the same
 /// `id` arrives twice.
 public struct DocumentEvent<Payload: Sendable>: Sendable {
-  /// The event's id, which is equal in each delivery of the event.
+  /// The event's id, which is the same in each delivery of the event.
   public var id: String
   /// The time at which the document changed; nil in an event made by hand.
   public var time: Timestamp?

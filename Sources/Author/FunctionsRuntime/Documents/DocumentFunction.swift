@@ -32,8 +32,7 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
   }
 
   var definition: FunctionDefinition {
-    // An app does not start with an invalid pattern, so this never handles an event with a nil
-    // pattern.
+    // An app does not start with an invalid pattern, so no event is handled with a nil pattern.
     let parsed = try? PathPattern(pattern)
     let trigger = FunctionDefinition.Trigger.document(type, pattern: pattern)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in

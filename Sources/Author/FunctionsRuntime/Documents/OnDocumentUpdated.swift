@@ -31,9 +31,9 @@ extension OnDocumentUpdated where Payload: Decodable {
   ///
   /// - Parameters:
   ///   - name: The name under which the function is deployed.
-  ///   - pattern: The pattern of the document paths, with wildcards such as in
+  ///   - pattern: The pattern of the document paths, with wildcards, such as
   ///     `chats/{chatId}/messages/{messageId}`.
-  ///   - withAuthContext: True to receive the caller that caused the change in `event.auth`.
+  ///   - withAuthContext: True to receive in `event.auth` the caller that caused the change.
   ///   - options: The limits, secrets and other settings with which the function runs.
   ///   - handler: The code that runs for each event. A failed event is retried only if
   ///     `options.retry` allows it.

@@ -82,7 +82,7 @@ struct ReceivedChange {
 
 /// A conversion of one document of an event to the handler's data.
 struct DocumentReader<Payload: Sendable>: Sendable {
-  /// Converts a document; throws `EventRefusal` if the document is missing or does not decode.
+  /// The conversion, which throws `EventRefusal` if the document is missing or does not decode.
   let read: @Sendable (FirestoreDocument?) throws -> Payload
 
   private init(_ read: @escaping @Sendable (FirestoreDocument) throws -> Payload) {
@@ -96,12 +96,12 @@ struct DocumentReader<Payload: Sendable>: Sendable {
 }
 
 extension DocumentReader where Payload == FirestoreDocument {
-  /// Returns documents as they are stored.
+  /// A reader that passes documents on as they are stored.
   static var stored: DocumentReader { DocumentReader { $0 } }
 }
 
 extension DocumentReader where Payload: Decodable {
-  /// Decodes the document's fields as the payload.
+  /// A reader that decodes the fields of documents as the payload.
   static var decoded: DocumentReader {
     DocumentReader { document in
       do {

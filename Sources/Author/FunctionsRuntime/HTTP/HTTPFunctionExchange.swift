@@ -43,7 +43,7 @@ struct HTTPFunctionExchange: Sendable {
   /// The allowed origins; nil for a function that sends no CORS headers.
   ///
   /// An HTTP function sends CORS headers if its options allow origins. On an emulator with the
-  /// debug feature `enablesCORS` it also does if its options leave the origins open.
+  /// debug feature `enablesCORS` it also sends them if its options leave the origins open.
   private var cors: CORSOrigins? {
     let origins = scope.options.cors ?? (scope.debugFeatures.enablesCORS ? .any : nil)
     return origins == CORSOrigins.none ? nil : origins

@@ -4,7 +4,7 @@ import NIOCore
 
 /// The origins whose pages may call a function from a browser.
 public enum CORSOrigins: Sendable, Hashable {
-  /// Pages of all origins. The response names the origin of the request.
+  /// Pages of all origins. The response repeats the origin of the request.
   case any
   /// No pages of other origins: browsers hide the responses from the pages that sent the requests.
   case none
@@ -34,7 +34,7 @@ public enum CORSOrigins: Sendable, Hashable {
     head.headerFields[.vary] = present.map { "\($0), Origin" } ?? "Origin"
   }
 
-  /// Returns the response to a preflight request, which asks if a page may send a request.
+  /// Returns the response to a preflight request, which asks whether a page may send a request.
   func preflight(for request: HTTPRequest, methods: String) -> InvocationReply {
     var head = HTTPResponse(status: .noContent)
     head.headerFields[.contentLength] = "0"

@@ -22,8 +22,8 @@ public struct GlobalOptions: Sendable, Hashable {
   ///   - dates: The format of dates in the JSON of callables, typed functions, events and tasks.
   ///   - cors: The origins whose pages may call callables and HTTP functions.
   ///   - enforceAppCheck: True to refuse calls to callables without a valid App Check token.
-  ///   - consumeAppCheckToken: True to tell callables if the App Check token of a call was used
-  ///     before.
+  ///   - consumeAppCheckToken: True to tell callables whether the App Check token of a call was
+  ///     used before.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,

@@ -6,9 +6,9 @@
 /// - `dates`: the format of dates in the JSON; `secondsSince2001` by default, as the Swift client
 ///   writes them.
 /// - `cors`: the origins whose pages may call the function; `any` by default.
-/// - `enforceAppCheck`: true to refuse calls without a valid App Check token, which otherwise are
-///   only logged.
-/// - `consumeAppCheckToken`: true to tell the handler if the token was used before.
+/// - `enforceAppCheck`: true to refuse calls without a valid App Check token. Otherwise an invalid
+///   token is only logged.
+/// - `consumeAppCheckToken`: true to tell the handler whether the token was used before.
 ///
 /// See `GlobalOptions` for the other options.
 public struct CallableOptions: Sendable, Hashable {

@@ -64,7 +64,7 @@ public struct OnSchedule: CloudFunction {
 
 /// One run of a scheduled function.
 public struct ScheduleEvent: Sendable {
-  /// The planned time of the run, which is equal in each attempt.
+  /// The planned time of the run, which is the same in each attempt.
   public var scheduleTime: Timestamp
   /// The name of the Cloud Scheduler job; nil if unknown.
   public var jobName: String?

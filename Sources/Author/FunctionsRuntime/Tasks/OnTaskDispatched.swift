@@ -17,7 +17,7 @@ import RuntimeSupport
 /// ```
 ///
 /// A failed task has three attempts unless the option `retry` sets another rule. Dates in the
-/// payload have RFC 3339 format unless the option `dates` sets another format.
+/// payload are in RFC 3339 format unless the option `dates` sets another format.
 public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
   /// The name of the function and of its queue.
   public let name: String

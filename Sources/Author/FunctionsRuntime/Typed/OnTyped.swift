@@ -17,7 +17,7 @@ import RuntimeSupport
 /// This is the `typed` kind of function of the Functions Framework, for callers other than Firebase
 /// clients. A body that does not decode gets status 400 with the path of the invalid value. If the
 /// handler throws a `CallableError`, the response has the error's status and text. Any other error
-/// gets status 500 without the error's text. Dates have RFC 3339 format unless the option `dates`
+/// gets status 500 without the error's text. Dates are in RFC 3339 format unless the option `dates`
 /// sets another format.
 public struct OnTyped<
   Payload: Decodable & Sendable,

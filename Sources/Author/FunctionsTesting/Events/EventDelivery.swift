@@ -8,7 +8,7 @@ public struct EventDelivery: Sendable, Hashable, Identifiable {
   public let id: String
   /// The name of the function to which the event is delivered.
   public let function: String
-  /// The event's id, which is equal for every function that receives the event.
+  /// The event's id, which is the same for every function that receives the event.
   public let eventID: String
   /// The path of the changed document, or the subject of another event.
   ///

@@ -9,16 +9,16 @@ public struct RunExpectation: Sendable, Hashable, ExpressibleByIntegerLiteral {
   private let least: Int
   private let most: Int
 
-  /// Expects exactly this number of runs.
+  /// Creates the expectation of exactly this number of runs.
   public static func exactly(_ count: Int) -> RunExpectation { RunExpectation(count, count) }
 
-  /// Expects at least this number of runs, which is necessary with `DeliveryFaults`.
+  /// Returns the expectation of at least this number of runs, for use with `DeliveryFaults`.
   public static func atLeast(_ count: Int) -> RunExpectation { RunExpectation(count, .max) }
 
-  /// Allows any number of runs.
+  /// An expectation that any number of runs satisfies.
   public static let any = RunExpectation(0, .max)
 
-  /// Expects exactly this number of runs.
+  /// Creates the expectation of exactly this number of runs.
   public init(integerLiteral count: Int) {
     self.init(count, count)
   }

@@ -8,7 +8,7 @@ public struct FunctionRun: Sendable, Hashable {
   public var invocationID: String
   /// The path of the event's document; nil for calls.
   public var document: String?
-  /// The event's id, which is equal in each delivery of the event; nil for calls.
+  /// The event's id, which is the same in each delivery of the event; nil for calls.
   public var eventID: String?
   /// The number of the attempt since the last redelivery of the event, starting at 1.
   public var attempt: Int

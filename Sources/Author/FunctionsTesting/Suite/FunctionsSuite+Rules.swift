@@ -35,7 +35,7 @@ extension FunctionsSuite {
     try loadRules(source, name: URL(filePath: path).lastPathComponent)
   }
 
-  /// Runs `body` as a user and checks that the security rules allow all its access.
+  /// Runs `body` with an identity and checks that the security rules allow every access.
   ///
   /// ```swift
   /// try await suite.expectAllowed(as: "tina") { try await $0.document("users/tina").get() }
@@ -55,7 +55,7 @@ extension FunctionsSuite {
     }
   }
 
-  /// Runs `body` as a user and checks that the security rules refuse some of its access.
+  /// Runs `body` with an identity and checks that the security rules refuse an access.
   ///
   /// ```swift
   /// try await suite.expectDenied(as: "tom") { try await $0.document("users/tina").delete() }
