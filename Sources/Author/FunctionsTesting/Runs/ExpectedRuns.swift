@@ -40,7 +40,9 @@ extension RunExpectation: CustomStringConvertible {
 public struct ExpectedRuns: Sendable, ExpressibleByDictionaryLiteral {
   var byName: [String: RunExpectation]
 
-  /// Creates expectations for functions. If a function is listed twice, the last one applies.
+  /// Creates expectations for functions.
+  ///
+  /// If a function is listed twice, the last one applies.
   public init(dictionaryLiteral elements: (any CloudFunction, RunExpectation)...) {
     byName = Dictionary(elements.map { ($0.name, $1) }) { $1 }
   }

@@ -45,8 +45,9 @@ struct RecordingInvoker: FunctionInvoker {
     }
   }
 
-  /// Runs a function with its time limit. At the limit the function is cancelled, as in a worker.
+  /// Runs a function with its time limit.
   ///
+  /// At the limit the function is cancelled, as in a worker.
   /// A function that ignores cancellation cannot be terminated inside the test's process, so the
   /// suite waits for it.
   private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
