@@ -98,7 +98,8 @@ public struct MessageServices: Sendable {
       embeddings: embeddings,
       vectors: vectors,
       documents: documents,
-      clock: clock
+      clock: clock,
+      now: retries.now
     )
     assistant = Assistant(
       firestore: firestore,
