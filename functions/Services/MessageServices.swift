@@ -79,7 +79,8 @@ public struct MessageServices: Sendable {
             baseURL: baseURL,
             key: key,
             http: http,
-            retries: retries
+            retries: retries,
+            clock: clock
           ),
           price: price ?? ModelPrice.knownChatModels[model],
           ledger: ledger
