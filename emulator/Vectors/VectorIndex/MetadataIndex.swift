@@ -22,6 +22,12 @@ struct MetadataIndex: Sendable {
     var isDropped = false
   }
 
+  /// The names of the indexed keys, in a list of their own.
+  ///
+  /// Who goes through the dictionary's own names and changes a key in it copies the whole index, for
+  /// each row that is written.
+  private var names: [String] { Array(keys.keys) }
+
   /// The rows that can pass a filter.
   enum Selection: Sendable {
     case all
@@ -53,7 +59,7 @@ struct MetadataIndex: Sendable {
 
   /// Notes a row that was added at the end.
   mutating func append(_ metadata: [String: MetadataValue], row: Int) {
-    for name in keys.keys { keys[name]?.insert(metadata[name], Int32(row)) }
+    for name in names { keys[name]?.insert(metadata[name], Int32(row)) }
   }
 
   /// Notes that a row's metadata changed.
@@ -62,7 +68,7 @@ struct MetadataIndex: Sendable {
     with new: [String: MetadataValue],
     row: Int
   ) {
-    for name in keys.keys where old[name] != new[name] {
+    for name in names where old[name] != new[name] {
       keys[name]?.remove(old[name], Int32(row))
       keys[name]?.insert(new[name], Int32(row))
     }
@@ -70,7 +76,7 @@ struct MetadataIndex: Sendable {
 
   /// Notes that the last row is gone.
   mutating func removeLast(_ metadata: [String: MetadataValue], row: Int) {
-    for name in keys.keys {
+    for name in names {
       keys[name]?.remove(metadata[name], Int32(row))
       keys[name]?.removeLastNumber()
     }
