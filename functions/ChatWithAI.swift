@@ -75,10 +75,16 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
       )
     }
     if let requestId {
-      guard requestId.isDocumentID, requestId.utf8.count <= Assistant.requestIDBytesMax else {
+      let isID = requestId.utf8.allSatisfy { byte in
+        let scalar = Character(Unicode.Scalar(byte))
+        return byte < 0x80 && (scalar.isLetter || scalar.isNumber || scalar == "-" || scalar == "_")
+      }
+      guard isID, requestId.isDocumentID, requestId.utf8.count <= Assistant.requestIDBytesMax
+      else {
         throw CallableError(
           .invalidArgument,
-          "requestId must be an id of at most \(Assistant.requestIDBytesMax) bytes, such as a UUID."
+          "requestId must be 1 to \(Assistant.requestIDBytesMax) letters, digits, - and _, such as "
+            + "a UUID."
         )
       }
     }

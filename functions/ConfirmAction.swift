@@ -48,6 +48,11 @@ extension ConfirmationError {
     case .unknown: CallableError(.notFound, "There is no such proposal of yours.")
     case .expired:
       CallableError(.failedPrecondition, "The proposal has expired; ask for it again.")
+    case .targetChanged(let name):
+      CallableError(
+        .failedPrecondition,
+        "The proposal is for \(name) now; confirm it again if that is right."
+      )
     case .settled(let status):
       CallableError(.failedPrecondition, "The proposal is \(status.rawValue) already.")
     }

@@ -473,7 +473,7 @@ def test_a_question_asked_again_after_a_crash_acts_once(world):
     assert (refused.status_code, refused.json()["error"]["status"]) == (409, "ABORTED")
     asked, = world.said(conversation).where(
         filter=FieldFilter("content", "==", question)).get()
-    asked.reference.update({"claimedUntil": datetime.datetime.now(datetime.timezone.utc)})
+    asked.reference.update({"claim.until": datetime.datetime.now(datetime.timezone.utc)})
     result = world.gets(question, conversation)
 
     assert [action["status"] for action in result["actions"]] == ["done"]

@@ -230,9 +230,9 @@ struct AssistantTests {
         ])
       }
       try world.model.reply(call("carl"), ScriptedReply(content: "Done."))
-      #expect(try await world.ask("A call with Carl").actions.map(\.status) == [.done])
+      #expect(try await world.ask("Schedule a call with Carl").actions.map(\.status) == [.done])
       try world.model.reply(call("cora"), ScriptedReply(content: "I cannot."))
-      let refused = try await world.ask("A call with Cora").actions
+      let refused = try await world.ask("Schedule a call with Cora").actions
       #expect(refused.map(\.status) == [.refused])
       #expect(refused.first?.result?.contains("no such client") == true)
       let events = try await world.suite.firestore.collectionGroup("events").get()
@@ -513,7 +513,7 @@ struct AssistantScene: Sendable {
   ) async throws {
     let model = OpenAIStandIn()
     let vectors = ProviderStandIn()
-    try await withFunctions(Self.app) { world in
+    try await withFunctions(Self.app, startTime: Scene.morning) { world in
       world.http.mount(model, at: OpenAIStandIn.baseURL)
       world.http.mount(vectors, at: ProviderStandIn.host)
       return MessageFunctions(

@@ -1,4 +1,5 @@
 import Foundation
+import FirestoreClient
 import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
@@ -10,6 +11,9 @@ struct Scene: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
   let model: OpenAIStandIn
+
+  /// A time at which a test begins that speaks of days: far from midnight, and always the same.
+  static let morning = Timestamp(microseconds: 1_777_626_000_000_000)
 
   static let chatCompletions = OpenAIStandIn.baseURL + "/chat/completions"
 

@@ -37,7 +37,11 @@ struct UsageWorld: Sendable {
     let tokens = CountedTokens(model)
     let vectors = ProviderStandIn()
     let faults = Mutex<FaultyFirestore?>(nil)
-    try await withFunctions(\.app, deliveryFaults: deliveryFaults) { world in
+    try await withFunctions(
+      \.app,
+      startTime: Scene.morning,
+      deliveryFaults: deliveryFaults
+    ) { world in
       world.http.mount(tokens, at: OpenAIStandIn.baseURL)
       world.http.mount(vectors, at: ProviderStandIn.host)
       let faulty = FaultyFirestore(world.firestore)

@@ -10,8 +10,10 @@ public struct AIConversation: Codable, Sendable, Hashable {
   public var updatedAt: Timestamp
   /// What was said up to `summarizedUntil`, in short; nil while all turns are few enough.
   public var summary: String?
-  /// The time of the last message that the summary covers.
+  /// The time of the last question that the summary covers, with its answer.
   public var summarizedUntil: Timestamp?
+  /// Until when no summary is tried again, because the last one failed; nil otherwise.
+  public var noSummaryBefore: Timestamp?
 
   /// A conversation.
   public init(createdAt: Timestamp, updatedAt: Timestamp) {
@@ -36,8 +38,10 @@ public struct AIMessage: Codable, Sendable, Hashable {
   public var timestamp: Timestamp
   /// The question and its answer have the same.
   public var turnId: String
-  /// Until when the question is being answered; nil while nobody answers it, and for an answer.
-  public var claimedUntil: Timestamp?
+  /// The attempt that answers the question now; nil while none does, and for an answer.
+  public var claim: AIClaim?
+  /// The ids of the actions that the attempts at the question took or proposed; nil for none.
+  public var actionIds: [String]?
   /// What comes with an answer; nil for a question.
   public var answer: AIAnswer?
 
@@ -52,19 +56,35 @@ public struct AIMessage: Codable, Sendable, Hashable {
     content: String,
     timestamp: Timestamp,
     turnId: String,
-    claimedUntil: Timestamp? = nil,
+    claim: AIClaim? = nil,
+    actionIds: [String]? = nil,
     answer: AIAnswer? = nil
   ) {
     self.role = role
     self.content = content
     self.timestamp = timestamp
     self.turnId = turnId
-    self.claimedUntil = claimedUntil
+    self.claim = claim
+    self.actionIds = actionIds
     self.answer = answer
   }
 
   /// Where what was said is stored, below its conversation.
   public static let collection = "messages"
+}
+
+/// The claim of one attempt to answer a question.
+public struct AIClaim: Codable, Sendable, Hashable {
+  /// The attempt.
+  public var attemptId: String
+  /// When the claim ends unless it is renewed.
+  public var until: Timestamp
+
+  /// A claim.
+  public init(attemptId: String, until: Timestamp) {
+    self.attemptId = attemptId
+    self.until = until
+  }
 }
 
 /// What comes with an answer of the assistant, so that it can be given again.

@@ -35,17 +35,20 @@ struct FirestoreCalls: Sendable {
     let answers = try await retries.run(isIdempotent: true) {
       try await transport.batchGetDocuments(request, as: credential)
     }
-    var found: [String: (document: FirestoreDocument?, readTime: Timestamp)] = [:]
+    // Ids that Swift takes for equal strings, because they are canonically equivalent, are different.
+    var found: [[UInt8]: (document: FirestoreDocument?, readTime: Timestamp)] = [:]
     for answer in answers {
       switch answer.result {
       case .found(let proto):
-        found[proto.name] = (try read { try WireFormat.document(proto) }, try time(answer.readTime))
-      case .missing(let name): found[name] = (nil, try time(answer.readTime))
+        found[Array(proto.name.utf8)] = (
+          try read { try WireFormat.document(proto) }, try time(answer.readTime)
+        )
+      case .missing(let name): found[Array(name.utf8)] = (nil, try time(answer.readTime))
       case nil: break
       }
     }
     return try zip(references, names).map { reference, name in
-      guard let answer = found[name.description] else {
+      guard let answer = found[Array(name.description.utf8)] else {
         throw FirestoreError(.internal, "the server did not answer for \(name.path)")
       }
       return DocumentSnapshot(

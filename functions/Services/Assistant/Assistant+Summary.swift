@@ -8,16 +8,18 @@ extension Assistant {
   /// The messages after which a conversation is summed up, before any of them is left out.
   private static let messagesMax = 40
   /// The most that is summed up at a time, as JSON.
-  private static let bytesMax = 100_000
+  private static let bytesMax = 30_000
   /// The part of a message that is summed up, as JSON, so that a question and its answer fit.
-  private static let messageBytesMax = 40_000
+  private static let messageBytesMax = 12_000
   private static let summaryBytesMax = 4000
   private static let timeMaxOfSummary: Duration = .seconds(20)
+  /// The time after a failed summary in which none is tried, in microseconds.
+  private static let pause: Int64 = 600_000_000
 
   /// Replaces what was said long ago by a summary, once there is too much of it.
   ///
-  /// Returns the tokens used. Where the summary fails, the question comes with fewer messages and
-  /// the next one tries again.
+  /// Returns the tokens used. Where the summary fails, the question comes with fewer messages, and
+  /// a question some minutes later tries again.
   func summarize(
     _ context: inout AssistantContext,
     _ turn: AssistantMemory.Turn,
@@ -28,9 +30,15 @@ extension Assistant {
       history.count > Self.messagesMax
         || AssistantContext.bytes(of: history) > AssistantContext.historyBytesMax
     else { return TokenUsage() }
+    if let end = turn.conversation.noSummaryBefore {
+      let left = end.microseconds - turn.time.microseconds
+      // A clock that was set back since makes no pause longer.
+      if (1...Self.pause).contains(left) { return TokenUsage() }
+    }
     var bytes = 0
     let fitting = history.dropLast(Self.messagesKept).map { message in
-      [message.role.rawValue: message.content.prefix(jsonBytesMax: Self.messageBytesMax)]
+      let text = AssistantContext.uncited(message.content)
+      return [message.role.rawValue: text.prefix(jsonBytesMax: Self.messageBytesMax)]
     }
     .prefix { message in
       bytes += AssistantContext.json(message).utf8.count
@@ -39,7 +47,7 @@ extension Assistant {
     // A question and its answer stay together.
     let old = fitting.dropLast(fitting.count % 2)
     guard !old.isEmpty else { return TokenUsage() }
-    let until = history[old.count - 1].timestamp
+    let until = history[old.count - 2].timestamp
     let words = AssistantContext.json([["before": context.summary ?? ""]] + old)
     let outcome = try await model.ask(
       [
@@ -53,10 +61,17 @@ extension Assistant {
       atMost: Self.timeMaxOfSummary
     )
     switch outcome {
-    case .timeIsUp: return TokenUsage()
-    case .failed(let error, _): return error.usage
+    case .timeIsUp:
+      await pauseSummaries(of: turn)
+      return TokenUsage()
+    case .failed(let error, _):
+      await pauseSummaries(of: turn)
+      return error.usage
     case .reply(let reply):
-      guard !reply.text.isEmpty else { return reply.usage }
+      guard !reply.text.isEmpty else {
+        await pauseSummaries(of: turn)
+        return reply.usage
+      }
       let summary = reply.text.prefix(bytesMax: Self.summaryBytesMax)
       context.summary = summary
       context.history = Array(history.dropFirst(old.count))
@@ -66,6 +81,15 @@ extension Assistant {
         Logger.current.warning("A summary was not stored", metadata: ["reason": "\(error)"])
       }
       return reply.usage
+    }
+  }
+
+  private func pauseSummaries(of turn: AssistantMemory.Turn) async {
+    let end = Timestamp(microseconds: turn.time.microseconds + Self.pause)
+    do {
+      try await memory.summaryFailed(turn, noneBefore: end)
+    } catch {
+      Logger.current.warning("A failed summary was not noted", metadata: ["reason": "\(error)"])
     }
   }
 }

@@ -43,8 +43,8 @@ public struct Assistant: Sendable {
     self.search = search
     self.clock = clock
     self.now = now
-    memory = AssistantMemory(firestore: firestore)
-    actions = AssistantActions(firestore: firestore, documents: documents)
+    memory = AssistantMemory(firestore: firestore, clock: clock, now: { Self.time(now()) })
+    actions = AssistantActions(firestore: firestore, documents: documents, memory: memory)
   }
 
   /// Answers a question, and reports what happens meanwhile.
@@ -70,24 +70,30 @@ public struct Assistant: Sendable {
         uid: question.uid,
         text: question.text,
         conversationID: question.conversationID,
-        requestID: question.requestID,
-        time: caller.now
+        requestID: question.requestID
       )
     )
     switch beginning {
     case .unknownConversation: throw Failure.unknownConversation
     case .otherQuestion: throw Failure.otherQuestion
-    case .inProgress(let until):
-      let left = until.microseconds - caller.now.microseconds
-      throw Failure.inProgress(for: .microseconds(left))
+    case .inProgress(let time): throw Failure.inProgress(for: time)
     case .answered(let message, let conversationID):
       let answer = try await stored(message, in: conversationID, for: caller)
       try await onEvent(.text(answer.text))
       return answer
     case .turn(let turn):
       do {
-        let answer = try await answer(question.text, turn, caller, preferences, deadline, onEvent)
+        let answer = try await memory.holding(turn) {
+          try await self.answer(question.text, turn, caller, preferences, deadline, onEvent)
+        }
         return await ended(turn, with: answer, of: caller)
+      } catch is AssistantMemory.ClaimLostError {
+        switch try await memory.outcome(of: turn) {
+        case .answered(let message, let conversationID):
+          return try await stored(message, in: conversationID, for: caller)
+        case .inProgress(let time): throw Failure.inProgress(for: time)
+        default: throw Failure.inProgress(for: .seconds(1))
+        }
       } catch {
         await memory.giveUp(turn)
         throw error
@@ -110,8 +116,10 @@ public struct Assistant: Sendable {
   }
 
   /// The time now, in microseconds as documents have it.
-  private var time: Timestamp {
-    Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
+  private var time: Timestamp { Self.time(now()) }
+
+  private static func time(_ date: Date) -> Timestamp {
+    Timestamp(microseconds: Int64(date.timeIntervalSince1970 * 1_000_000))
   }
 
   // MARK: A turn
@@ -124,11 +132,15 @@ public struct Assistant: Sendable {
     _ deadline: AssistantDeadline,
     _ onEvent: @escaping @Sendable (Event) async throws -> Void
   ) async throws -> Answer {
+    let earlier = try await actions.recorded(turn.actionIDs).map { recorded in
+      Action(id: recorded.id, record: recorded.action)
+    }
     let hits =
       SmallTalk.matches(question)
       ? [] : try await search.search(question, as: caller.uid, limit: Self.hitsMax).hits
     var context = AssistantContext(
       question: question,
+      earlierActions: earlier.map(\.record),
       hits: hits,
       history: turn.history,
       summary: turn.conversation.summary,
@@ -141,21 +153,28 @@ public struct Assistant: Sendable {
       guard let model else { throw Failure.notConfigured }
       let asking = AssistantModel(model, for: .user(caller.uid), until: deadline, on: clock)
       let summaryUsage = try await summarize(&context, turn, by: asking)
+      let asks = AskedFor(question)
+      let client = try await client(namedBy: asks, of: caller.uid)
+      var openChats: Set<DocumentReference> = []
+      if let client, preferences.autoSend == true {
+        openChats = try await chats(of: caller.uid, with: client)
+      }
       var run = AssistantRun(
         model: asking,
         tools: AssistantTools(
           actions: actions,
           search: search,
           caller: caller,
-          conversationID: turn.conversationID,
-          turnID: turn.id,
+          turn: turn,
           question: AssistantQuestion(
-            asks: AskedFor(question),
-            openChats: preferences.autoSend == true
-              ? try await chatsNamed(in: question, of: caller.uid) : []
+            asks: asks,
+            client: client,
+            openChats: openChats,
+            wasActedFor: earlier.contains { $0.record.status == .done }
           ),
           sources: sources
         ),
+        after: earlier,
         onEvent: onEvent
       )
       let ending = try await run.end(of: AssistantLoop(context.turns(offering: offered)))
@@ -165,7 +184,8 @@ public struct Assistant: Sendable {
         sources: run.tools.sources.cited(in: ending.text),
         actions: run.actions,
         usage: summaryUsage + run.usage,
-        model: model.name,
+        // An answer without a word is none of the model's.
+        model: ending.text.isEmpty ? nil : model.name,
         shortcoming: ending.shortcoming
       )
     } catch let failure as Failure where Self.isSearch(question) && !offered.isEmpty {
@@ -173,7 +193,7 @@ public struct Assistant: Sendable {
         conversationID: turn.conversationID,
         text: "\(failure.note) These messages have words of your question.",
         sources: offered,
-        actions: [],
+        actions: earlier,
         usage: TokenUsage(),
         model: nil,
         shortcoming: failure.note
@@ -193,18 +213,26 @@ public struct Assistant: Sendable {
     let message = AIMessage(
       role: .assistant,
       content: answer.text,
-      timestamp: max(time, Timestamp(microseconds: caller.now.microseconds + 1)),
+      timestamp: max(time, Timestamp(microseconds: turn.time.microseconds + 1)),
       turnId: turn.id,
       answer: AIAnswer(answer)
     )
+    var answer = answer
     do {
       let standing = try await memory.end(turn, with: message)
-      return standing == message
-        ? answer : try await stored(standing, in: turn.conversationID, for: caller)
+      var own = message
+      own.answer?.actionIds = standing.answer?.actionIds ?? []
+      guard standing == own else {
+        return try await stored(standing, in: turn.conversationID, for: caller)
+      }
+      if message.answer?.actionIds != own.answer?.actionIds {
+        // A commit whose outcome this attempt did not hear of was made.
+        answer.actions = try await recorded(own.answer?.actionIds ?? [])
+      }
+      return answer
     } catch {
       Logger.current.warning("An answer could not be stored", metadata: ["reason": "\(error)"])
       await memory.giveUp(turn)
-      var answer = answer
       let note = "The answer could not be stored in the conversation."
       answer.shortcoming = answer.shortcoming.map { "\($0) \(note)" } ?? note
       return answer
@@ -218,7 +246,10 @@ public struct Assistant: Sendable {
     for caller: AssistantCaller
   ) async throws -> Answer {
     let stored = message.answer
-    let places = (stored?.sources ?? []).map { source in
+    let sources = (stored?.sources ?? []).filter {
+      $0.chatId.isDocumentID && $0.messageId.isDocumentID
+    }
+    let places = sources.map { source in
       (MessagePlace(chatID: source.chatId, messageID: source.messageId), source.score)
     }
     let hits = try await search.messages(at: places, as: caller.uid)
@@ -228,13 +259,11 @@ public struct Assistant: Sendable {
     return Answer(
       conversationID: conversationID,
       text: message.content,
-      sources: (stored?.sources ?? []).compactMap { source in
+      sources: sources.compactMap { source in
         readable[MessagePlace(chatID: source.chatId, messageID: source.messageId)]
           .map { Source(number: source.number, hit: $0) }
       },
-      actions: try await actions.recorded(stored?.actionIds ?? []).map {
-        Action(id: $0.id, record: $0.action)
-      },
+      actions: try await recorded(stored?.actionIds ?? []),
       usage: TokenUsage(
         promptTokens: stored?.promptTokens ?? 0,
         completionTokens: stored?.completionTokens ?? 0
@@ -242,6 +271,10 @@ public struct Assistant: Sendable {
       model: stored?.model,
       shortcoming: stored?.note
     )
+  }
+
+  private func recorded(_ actionIDs: [String]) async throws -> [Action] {
+    try await actions.recorded(actionIDs).map { Action(id: $0.id, record: $0.action) }
   }
 
   /// Whether a question asks for something that messages may have the words of.

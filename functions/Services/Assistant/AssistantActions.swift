@@ -15,6 +15,7 @@ public import PsstModels
 struct AssistantActions: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
+  let memory: AssistantMemory
 
   /// How long a proposal waits for its confirmation.
   static let confirmationTime: Int64 = 600_000_000
@@ -32,43 +33,36 @@ struct AssistantActions: Sendable {
     var isEarlier = false
   }
 
-  /// The place of an action in a conversation.
-  struct Place: Sendable, Hashable {
-    var conversationID: String
-    var turnID: String
-    /// How many other actions of the same tool the turn has before it.
-    var ordinal: Int
-  }
-
   /// Does or proposes what a model wants; what is not allowed is recorded as refused.
   ///
-  /// What the question itself asks for is done at once. Throws `FirestoreError`.
+  /// What the question itself asks for is done at once. `ordinal` counts the actions of the same
+  /// tool that the turn has before this one; what an earlier attempt did in this place stands for
+  /// it, and what an earlier attempt only proposed is replaced. Throws `FirestoreError`, and
+  /// `AssistantMemory.ClaimLostError` when another attempt has the question.
   func perform<Command: AssistantCommand>(
     _ command: Command,
-    _ place: Place,
+    _ ordinal: Int,
+    of turn: AssistantMemory.Turn,
     for caller: AssistantCaller,
     question: AssistantQuestion
   ) async throws -> Recorded {
     let parameters = try Self.parameters(of: command)
     let id = ContentHash.of(
-      [caller.uid, place.conversationID, place.turnID, Command.name, "\(place.ordinal)"]
+      [caller.uid, turn.conversationID, turn.id, Command.name, "\(ordinal)"]
     )
     let expiresAt = Timestamp(microseconds: caller.now.microseconds + Self.confirmationTime)
     let reference = firestore.collection(AIAction.collection).document(id)
     return try await firestore.runTransaction { transaction in
       let stored = try await transaction.get(reference)
-      if stored.exists {
-        var action = try stored.data(as: AIAction.self)
-        if action.status == .proposed {
-          // The caller sees the proposal only now.
-          action.expiresAt = expiresAt
-          try transaction.set(reference, action)
-        }
+      try await memory.check(turn, transaction)
+      if stored.exists, let action = try stored.data(as: Lenient<AIAction>.self).value,
+        action.status != .proposed
+      {
         return Recorded(id: id, action: action, isEarlier: true)
       }
       var action = AIAction(
         trainerId: caller.uid,
-        conversationId: place.conversationID,
+        conversationId: turn.conversationID,
         action: Command.name,
         parameters: parameters,
         status: .proposed,
@@ -88,6 +82,7 @@ struct AssistantActions: Sendable {
         (action.status, action.result) = (.refused, refusal.reason)
       }
       try transaction.set(reference, action)
+      try memory.add(id, to: turn, transaction)
       return Recorded(id: id, action: action)
     }
   }
@@ -95,7 +90,8 @@ struct AssistantActions: Sendable {
   /// Carries out what was proposed to a caller, or declines it.
   ///
   /// What is no longer allowed becomes refused, with the reason. Saying the same twice changes
-  /// nothing. Throws `ConfirmationError` and `FirestoreError`.
+  /// nothing. A proposal whose target has another name now is not carried out: the record gets the
+  /// new name, for the caller to decide again. Throws `ConfirmationError` and `FirestoreError`.
   func confirm(
     _ actionID: String,
     accept: Bool,
@@ -103,7 +99,8 @@ struct AssistantActions: Sendable {
   ) async throws -> Recorded {
     guard actionID.isDocumentID else { throw ConfirmationError.unknown }
     let reference = firestore.collection(AIAction.collection).document(actionID)
-    return try await firestore.runTransaction { transaction in
+    let outcome = try await firestore.runTransaction {
+      transaction -> Result<Recorded, ConfirmationError> in
       let stored = try await transaction.get(reference)
       guard stored.exists, var action = try stored.data(as: Lenient<AIAction>.self).value,
         action.trainerId == caller.uid, let expiresAt = action.expiresAt
@@ -111,7 +108,7 @@ struct AssistantActions: Sendable {
       switch action.status {
       case .proposed: break
       case .done where accept, .refused where !accept, .failed:
-        return Recorded(id: actionID, action: action)
+        return .success(Recorded(id: actionID, action: action))
       case .done, .refused: throw ConfirmationError.settled(action.status)
       }
       guard caller.now < expiresAt else { throw ConfirmationError.expired }
@@ -119,7 +116,14 @@ struct AssistantActions: Sendable {
       if accept {
         do {
           let command = try Self.command(of: action)
-          try await command.check(caller, reader(transaction, caller))
+          let reader = reader(transaction, caller)
+          try await command.check(caller, reader)
+          let targetName = try await command.targetName(reader)
+          guard targetName == action.targetName else {
+            action.targetName = targetName
+            try transaction.set(reference, action)
+            return .failure(.targetChanged(targetName ?? ""))
+          }
           let written = try command.write(caller, actionID: actionID, firestore, transaction)
           (action.status, action.result) = (.done, written.path)
         } catch let refusal as ActionRefusal {
@@ -129,8 +133,9 @@ struct AssistantActions: Sendable {
         (action.status, action.result) = (.refused, "the caller declined it")
       }
       try transaction.set(reference, action)
-      return Recorded(id: actionID, action: action)
+      return .success(Recorded(id: actionID, action: action))
     }
+    return try outcome.get()
   }
 
   /// Actions by their ids, as they are now, in the order of the ids; deleted ones are left out.
@@ -138,7 +143,8 @@ struct AssistantActions: Sendable {
   /// Throws `FirestoreError`.
   func recorded(_ ids: [String]) async throws -> [Recorded] {
     let actions = firestore.collection(AIAction.collection)
-    return try await firestore.getAll(ids.map { actions.document($0) }).compactMap { snapshot in
+    let references = ids.filter(\.isDocumentID).map { actions.document($0) }
+    return try await firestore.getAll(references).compactMap { snapshot in
       guard snapshot.exists, let action = try snapshot.data(as: Lenient<AIAction>.self).value
       else { return nil }
       return Recorded(id: snapshot.id, action: action, isEarlier: true)
@@ -164,7 +170,11 @@ struct AssistantActions: Sendable {
     guard let type = commands.first(where: { $0.name == action.action }) else {
       throw ActionRefusal("there is no such action any more")
     }
-    return try decode(type, from: action.parameters)
+    do {
+      return try decode(type, from: action.parameters)
+    } catch is DecodingError {
+      throw ActionRefusal("the action has other parameters now")
+    }
   }
 
   private static func decode<Command: AssistantCommand>(
@@ -183,4 +193,6 @@ public enum ConfirmationError: Error, Sendable, Hashable {
   case expired
   /// The caller has said the opposite before, or it was not allowed any more.
   case settled(AIAction.Status)
+  /// The person or group that it is for has another name now, or the group other members.
+  case targetChanged(String)
 }

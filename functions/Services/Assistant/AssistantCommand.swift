@@ -26,13 +26,20 @@ protocol AssistantCommand: AssistantTool {
 /// A question with what it allows to do at once.
 struct AssistantQuestion: Sendable {
   var asks: AskedFor
-  /// The chats that it names, if messages to these may be sent without asking.
-  var openChats: Set<String> = []
+  /// The one client whom it names, as the caller's contacts do; nil for none, and for several.
+  var client: String?
+  /// The chats with that client, if messages to these may be sent without asking.
+  var openChats: Set<DocumentReference> = []
   /// The tools that have acted for it already.
   var done: Set<String> = []
 
   /// Whether a tool may act at once: each acts so once for a question.
-  func allows(_ tool: String) -> Bool { !done.contains(tool) }
+  ///
+  /// What an earlier attempt has done counts for all tools, because it may be what was asked for.
+  func allows(_ tool: String) -> Bool { !wasActedFor && !done.contains(tool) }
+
+  /// Whether an earlier attempt to answer the question has done something.
+  var wasActedFor = false
 }
 
 /// The one whom the assistant serves.
@@ -99,7 +106,17 @@ struct ActionReader: Sendable {
 
 extension String {
   /// A name that others may have chosen, as a line of a dialog shows it.
-  var asName: String { oneLine.prefix(bytesMax: 100) }
+  ///
+  /// Characters that turn the direction of the text around are left out.
+  var asName: String {
+    let scalars = unicodeScalars.filter { scalar in
+      switch scalar.value {
+      case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: false
+      default: true
+      }
+    }
+    return String(String.UnicodeScalarView(scalars)).oneLine.prefix(bytesMax: 100)
+  }
 
   /// Throws `ActionRefusal` for a blank text, or one with more characters.
   func checked(_ name: String, charactersMax: Int) throws {

@@ -86,6 +86,9 @@ struct AssistantLoop: Sendable {
   /// The tokens of all steps.
   var usage: TokenUsage { steps.reduce(TokenUsage()) { $0 + $1.reply.usage } }
 
+  /// Whether the model has said anything but calls.
+  var hasSpoken: Bool { steps.contains { !$0.reply.text.isEmpty } }
+
   /// What to do next; the same until something is reported.
   var next: Next {
     guard let last = steps.last else {

@@ -4,21 +4,25 @@ import PsstModels
 
 /// The conversations of users with the assistant, as they are stored.
 ///
-/// A question is stored before it is answered, and its answer after it. While it is being answered,
-/// the question is claimed, so that the same question sent again meanwhile is not answered twice; a
-/// question without an answer can be sent again and continues its turn.
+/// A question is stored before it is answered, and its answer after it. The attempt that answers a
+/// question holds a claim on it, which it renews; an attempt that has lost its claim does nothing
+/// more. A question without an answer can be sent again and continues its turn, with the actions
+/// that earlier attempts recorded.
 struct AssistantMemory: Sendable {
   let firestore: Firestore
+  let clock: any Clock<Duration>
+  let now: @Sendable () -> Timestamp
 
-  /// The latest messages that are read; older ones are in the summary.
-  private static let messagesMax = 60
+  /// The latest answers that are read; older ones are in the summary.
+  private static let answersMax = 30
+  /// The latest questions among which an unanswered one is looked for.
+  private static let questionsMax = 10
   /// The time within which an unanswered question that is sent again is the same one.
   private static let repetitionTime: Int64 = 600_000_000
-  /// How long an attempt to answer has a question for itself: longer than most answers take.
-  ///
-  /// After it the question can be answered by another attempt, because this one may have been
-  /// killed. Should both be at it, each action is done once and the first answer stands.
+  /// How long a claim lasts without renewal, and so how long a killed attempt blocks its question.
   private static let claimTime: Int64 = 30_000_000
+  /// The time between two renewals of a claim.
+  private static let renewalInterval: Duration = .seconds(10)
 
   /// A question as it arrives.
   struct Question: Sendable {
@@ -28,7 +32,6 @@ struct AssistantMemory: Sendable {
     var conversationID: String?
     /// The client's id for this question; the same when it is sent again.
     var requestID: String?
-    var time: Timestamp
   }
 
   /// A question that is being answered.
@@ -37,11 +40,15 @@ struct AssistantMemory: Sendable {
     var conversationID: String
     /// The same for a question that is sent again.
     var id: String
+    /// The attempt that holds the claim.
+    var attemptID: String
+    /// When the question was asked.
+    var time: Timestamp
     /// What was said before, each question followed by its answer.
     var history: [AIMessage]
     var conversation: AIConversation
-    /// Until when this attempt has the question for itself.
-    var claimedUntil: Timestamp
+    /// The actions that earlier attempts at this question recorded, in order.
+    var actionIDs: [String]
   }
 
   /// What a question meets.
@@ -50,13 +57,18 @@ struct AssistantMemory: Sendable {
     case turn(Turn)
     /// It was answered before, with this message.
     case answered(AIMessage, conversationID: String)
-    /// It is being answered until this time at most.
-    case inProgress(until: Timestamp)
+    /// It is being answered, and its claim lasts this long without renewal.
+    case inProgress(for: Duration)
     /// The user has no such conversation.
     case unknownConversation
     /// The request's id belongs to a question with other words.
     case otherQuestion
   }
+
+  /// Another attempt has the question now, or has answered it.
+  struct ClaimLostError: Error {}
+
+  // MARK: Places
 
   private func conversations(of uid: String) -> CollectionReference {
     firestore.collection(User.collection).document(uid).collection(AIConversation.collection)
@@ -66,8 +78,18 @@ struct AssistantMemory: Sendable {
     conversations(of: turn.uid).document(turn.conversationID).collection(AIMessage.collection)
   }
 
+  private func question(of turn: Turn) -> DocumentReference {
+    messages(of: turn).document(Self.questionID(turn.id))
+  }
+
+  private func answer(of turn: Turn) -> DocumentReference {
+    messages(of: turn).document(Self.answerID(turn.id))
+  }
+
   private static func questionID(_ turnID: String) -> String { "\(turnID)-question" }
   private static func answerID(_ turnID: String) -> String { "\(turnID)-answer" }
+
+  // MARK: Beginning
 
   /// Begins a turn, or continues one that has no answer, and claims its question.
   ///
@@ -80,105 +102,214 @@ struct AssistantMemory: Sendable {
       (question.conversationID ?? question.requestID).map { conversations.document($0) }
       ?? conversations.document()
     let messages = reference.collection(AIMessage.collection)
-    let latest = messages.query.order(by: "timestamp", descending: true).limit(Self.messagesMax)
+    let time = now()
     return try await firestore.runTransaction { transaction in
       let stored = try await transaction.get(reference)
       guard stored.exists || question.conversationID == nil else { return .unknownConversation }
-      let conversation =
+      let known =
         try stored.exists ? stored.data(as: Lenient<AIConversation>.self).value : nil
-      let said =
-        try await transaction.get(latest)
-        .compactMap { try $0.data(as: Lenient<AIMessage>.self).value }
-        .reversed() as [AIMessage]
-      let turns = Self.turns(said)
-      let earlier = try await earlier(question, among: turns, in: messages, transaction)
-      if let earlier {
-        guard earlier.question.content == question.text else { return .otherQuestion }
-        if let answer = earlier.answer {
-          return .answered(answer, conversationID: reference.id)
-        }
-        if let until = earlier.question.claimedUntil, until > question.time {
-          return .inProgress(until: until)
-        }
+      let earlier = try await earlier(question, at: time, in: messages, transaction)
+      switch earlier {
+      case .answered(let answer):
+        return .answered(answer, conversationID: reference.id)
+      case .otherQuestion:
+        return .otherQuestion
+      case .open(let asked):
+        if let left = Self.claimLeft(asked, at: time) { return .inProgress(for: left) }
+      case .new: break
       }
+      let asked = earlier.question
       let turn = Turn(
         uid: question.uid,
         conversationID: reference.id,
-        id: earlier?.question.turnId ?? question.requestID ?? messages.document().id,
-        history: turns.flatMap { turn -> [AIMessage] in
-          guard let answer = turn.answer else { return [] }
-          let isSummarized = conversation?.summarizedUntil.map { answer.timestamp <= $0 } ?? false
-          return isSummarized ? [] : [turn.question, answer]
-        },
-        conversation: conversation
-          ?? AIConversation(createdAt: question.time, updatedAt: question.time),
-        claimedUntil: Timestamp(microseconds: question.time.microseconds + Self.claimTime)
+        id: asked?.turnId ?? question.requestID ?? messages.document().id,
+        attemptID: messages.document().id,
+        time: time,
+        history: try await history(after: known?.summarizedUntil, at: time, messages, transaction),
+        conversation: known ?? AIConversation(createdAt: time, updatedAt: time),
+        actionIDs: (asked?.actionIds ?? []).filter(\.isDocumentID)
       )
-      if stored.exists {
-        try transaction.update(reference, ["updatedAt": .value(question.time)])
-      } else {
+      if known == nil {
         try transaction.set(reference, turn.conversation)
+      } else {
+        try transaction.update(reference, ["updatedAt": .value(time)])
       }
       try transaction.set(
         messages.document(Self.questionID(turn.id)),
         AIMessage(
           role: .user,
           content: question.text,
-          timestamp: question.time,
+          timestamp: time,
           turnId: turn.id,
-          claimedUntil: turn.claimedUntil
+          claim: AIClaim(attemptId: turn.attemptID, until: Self.claimEnd(from: time)),
+          actionIds: turn.actionIDs.isEmpty ? nil : turn.actionIDs
         )
       )
       return .turn(turn)
     }
   }
 
-  private typealias StoredTurn = (question: AIMessage, answer: AIMessage?)
+  /// What is stored of a question that was sent before.
+  private enum Earlier {
+    case new, otherQuestion
+    case open(AIMessage)
+    case answered(AIMessage)
 
-  /// The turns of a conversation, in the order of their questions.
-  private static func turns(_ said: [AIMessage]) -> [StoredTurn] {
-    let answers = said.filter { $0.role == .assistant }
-    let answerOfTurn = Dictionary(answers.map { ($0.turnId, $0) }) { $1 }
-    return said.filter { $0.role == .user }.map { ($0, answerOfTurn[$0.turnId]) }
+    var question: AIMessage? { if case .open(let asked) = self { asked } else { nil } }
   }
 
-  /// The turn that a question continues, because it was sent before; nil for a new question.
   private func earlier(
     _ question: Question,
-    among turns: [StoredTurn],
+    at time: Timestamp,
     in messages: CollectionReference,
     _ transaction: Transaction
-  ) async throws -> StoredTurn? {
-    guard let id = question.requestID else {
-      return turns.last { turn in
-        turn.answer == nil && turn.question.content == question.text
-          && question.time.microseconds - turn.question.timestamp.microseconds
-            < Self.repetitionTime
+  ) async throws -> Earlier {
+    if let id = question.requestID {
+      let both = try await transaction.getAll(
+        [Self.questionID(id), Self.answerID(id)].map { messages.document($0) }
+      )
+      guard both[0].exists else { return .new }
+      guard let asked = try Self.message(both[0]), asked.content == question.text else {
+        return .otherQuestion
       }
+      return try Self.message(both[1]).flatMap { $0.isFinal ? .answered($0) : nil } ?? .open(asked)
     }
-    let stored = try await transaction.getAll(
-      [Self.questionID(id), Self.answerID(id)].map { messages.document($0) }
+    let latest = try await transaction.get(
+      messages.where("role", .equal, AIMessage.Role.user.rawValue)
+        .order(by: "timestamp", descending: true).limit(Self.questionsMax)
     )
-    let both = try stored.map { snapshot in
-      try snapshot.exists ? snapshot.data(as: Lenient<AIMessage>.self).value : nil
+    let same = try latest.compactMap(Self.message).filter { asked in
+      asked.content == question.text
+        && time.microseconds - asked.timestamp.microseconds < Self.repetitionTime
     }
-    return both[0].map { ($0, both[1]) }
+    let answers = try await transaction.getAll(
+      same.map { messages.document(Self.answerID($0.turnId)) }
+    )
+    let open = try zip(same, answers).first { try Self.message($1)?.isFinal != true }
+    return open.map { .open($0.0) } ?? .new
   }
 
-  /// Stores the answer of a turn, and returns the one that stands: the first.
+  /// The turns that were answered by a model, the latest ones, each question before its answer.
+  ///
+  /// A summary of the future is none: the clock was set back since.
+  private func history(
+    after summarized: Timestamp?,
+    at time: Timestamp,
+    _ messages: CollectionReference,
+    _ transaction: Transaction
+  ) async throws -> [AIMessage] {
+    let answers = try await transaction.get(
+      messages.where("role", .equal, AIMessage.Role.assistant.rawValue)
+        .order(by: "timestamp", descending: true).limit(Self.answersMax)
+    )
+    .compactMap(Self.message).filter(\.isFinal)
+    let questions = try await transaction.getAll(
+      answers.map { messages.document(Self.questionID($0.turnId)) }
+    )
+    let turns = try zip(questions, answers).compactMap { question, answer in
+      try Self.message(question).map { (question: $0, answer: answer) }
+    }
+    return turns.filter { turn in
+      guard let summarized, summarized <= time else { return true }
+      return turn.question.timestamp > summarized
+    }
+    .sorted {
+      ($0.question.timestamp, $0.question.turnId) < ($1.question.timestamp, $1.question.turnId)
+    }
+    .flatMap { [$0.question, $0.answer] }
+  }
+
+  /// A stored message; nil for one that is not there or cannot be read.
+  private static func message(_ snapshot: DocumentSnapshot) throws -> AIMessage? {
+    guard snapshot.exists, let message = try snapshot.data(as: Lenient<AIMessage>.self).value,
+      questionID(message.turnId).isDocumentID
+    else { return nil }
+    return message
+  }
+
+  // MARK: The claim
+
+  private static func claimEnd(from time: Timestamp) -> Timestamp {
+    Timestamp(microseconds: time.microseconds + claimTime)
+  }
+
+  /// How long a claim on a question lasts; nil where there is none.
+  ///
+  /// No claim lasts longer than from now on, whatever a clock that was set back since has written.
+  private static func claimLeft(_ asked: AIMessage, at time: Timestamp) -> Duration? {
+    guard let until = asked.claim?.until else { return nil }
+    let left = until.microseconds - time.microseconds
+    return (1...claimTime).contains(left) ? .microseconds(left) : nil
+  }
+
+  /// Does the work of a turn while its claim is renewed.
+  ///
+  /// Throws `ClaimLostError` when another attempt has the question, and what the work throws; the
+  /// work is cancelled then.
+  func holding<Output: Sendable>(
+    _ turn: Turn,
+    _ work: @escaping @Sendable () async throws -> Output
+  ) async throws -> Output {
+    try await withThrowingTaskGroup(of: Output?.self) { group in
+      group.addTask { try await work() }
+      group.addTask {
+        while true {
+          try await clock.sleep(for: Self.renewalInterval)
+          try await renew(turn)
+        }
+      }
+      defer { group.cancelAll() }
+      guard let output = try await group.next() ?? nil else { throw CancellationError() }
+      return output
+    }
+  }
+
+  private func renew(_ turn: Turn) async throws {
+    do {
+      try await firestore.runTransaction { transaction in
+        try await check(turn, transaction)
+        try transaction.update(
+          question(of: turn),
+          ["claim.until": .value(Self.claimEnd(from: now()))]
+        )
+      }
+    } catch let error as FirestoreError {
+      // The next renewal may still be in time.
+      Logger.current.warning("A claim was not renewed", metadata: ["reason": "\(error)"])
+    }
+  }
+
+  /// Reads whether an attempt still has its question, so that a transaction acts only if it does.
+  ///
+  /// Throws `ClaimLostError` and `FirestoreError`.
+  func check(_ turn: Turn, _ transaction: Transaction) async throws {
+    let both = try await transaction.getAll([question(of: turn), answer(of: turn)])
+    guard try Self.message(both[0])?.claim?.attemptId == turn.attemptID,
+      try Self.message(both[1])?.isFinal != true
+    else { throw ClaimLostError() }
+  }
+
+  /// Records an action of a turn, in the transaction that carries it out after `check`.
+  func add(_ actionID: String, to turn: Turn, _ transaction: Transaction) throws {
+    try transaction.update(question(of: turn), ["actionIds": .arrayUnion(actionID)])
+  }
+
+  // MARK: The end
+
+  /// Stores the answer of a turn with all the actions that its attempts recorded, and returns the
+  /// answer that stands: the first one that a model gave.
   ///
   /// Throws `FirestoreError`.
   func end(_ turn: Turn, with answer: AIMessage) async throws -> AIMessage {
-    let messages = messages(of: turn)
-    let reference = messages.document(Self.answerID(turn.id))
-    return try await firestore.runTransaction { transaction in
-      let stored = try await transaction.get(reference)
-      if stored.exists { return try stored.data() }
-      try transaction.set(reference, answer)
-      try transaction.update(
-        messages.document(Self.questionID(turn.id)),
-        ["claimedUntil": .delete]
-      )
+    try await firestore.runTransaction { transaction in
+      let both = try await transaction.getAll([self.question(of: turn), self.answer(of: turn)])
+      if let stored = try Self.message(both[1]), stored.isFinal { return stored }
+      var answer = answer
+      if let actionIDs = try Self.message(both[0])?.actionIds {
+        answer.answer?.actionIds = actionIDs
+      }
+      try transaction.set(self.answer(of: turn), answer)
+      if both[0].exists { try transaction.update(question(of: turn), ["claim": .delete]) }
       try transaction.update(
         conversations(of: turn.uid).document(turn.conversationID),
         ["updatedAt": .value(answer.timestamp)]
@@ -187,21 +318,31 @@ struct AssistantMemory: Sendable {
     }
   }
 
+  /// What another attempt has made of a turn whose claim was lost.
+  ///
+  /// Throws `FirestoreError`.
+  func outcome(of turn: Turn) async throws -> Beginning {
+    let both = try await firestore.getAll([question(of: turn), answer(of: turn)])
+    if let answer = try Self.message(both[1]), answer.isFinal {
+      return .answered(answer, conversationID: turn.conversationID)
+    }
+    let left = try Self.message(both[0]).flatMap { Self.claimLeft($0, at: now()) }
+    return .inProgress(for: left ?? .seconds(1))
+  }
+
   /// Gives up a turn, so that its question can be sent again at once.
   ///
   /// Where that fails, the claim ends by itself.
   func giveUp(_ turn: Turn) async {
-    let reference = messages(of: turn).document(Self.questionID(turn.id))
     // A separate task also gives up the turn of a cancelled call; its requests have timeouts.
     await Task {
       do {
         try await firestore.runTransaction { transaction in
-          let stored = try await transaction.get(reference)
-          guard stored.exists,
-            try stored.data(as: Lenient<AIMessage>.self).value?.claimedUntil == turn.claimedUntil
-          else { return }
-          try transaction.update(reference, ["claimedUntil": .delete])
+          try await check(turn, transaction)
+          try transaction.update(question(of: turn), ["claim": .delete])
         }
+      } catch is ClaimLostError {
+        // The question is another attempt's to give up.
       } catch {
         Logger.current.warning(
           "A question stays claimed until its time is over",
@@ -211,11 +352,37 @@ struct AssistantMemory: Sendable {
     }.value
   }
 
-  /// Stores what the messages up to a time were about.
+  // MARK: The summary
+
+  /// Stores what the turns up to a question were about, unless a later summary is stored.
   ///
   /// Throws `FirestoreError`.
   func summarize(_ turn: Turn, as summary: String, until time: Timestamp) async throws {
-    try await conversations(of: turn.uid).document(turn.conversationID)
-      .update(["summary": .value(summary), "summarizedUntil": .value(time)])
+    let reference = conversations(of: turn.uid).document(turn.conversationID)
+    try await firestore.runTransaction { transaction in
+      let stored = try await transaction.get(reference)
+      let known = try stored.exists ? stored.data(as: Lenient<AIConversation>.self).value : nil
+      if let until = known?.summarizedUntil, until >= time, until <= now() { return }
+      try transaction.update(
+        reference,
+        [
+          "summary": .value(summary), "summarizedUntil": .value(time),
+          "noSummaryBefore": .delete,
+        ]
+      )
+    }
   }
+
+  /// Notes that a summary failed, so that the next questions do not pay for another one at once.
+  ///
+  /// Throws `FirestoreError`.
+  func summaryFailed(_ turn: Turn, noneBefore time: Timestamp) async throws {
+    try await conversations(of: turn.uid).document(turn.conversationID)
+      .update(["noSummaryBefore": .value(time)])
+  }
+}
+
+extension AIMessage {
+  /// Whether an answer stands; one that no model gave is replaced when its question is sent again.
+  fileprivate var isFinal: Bool { answer?.model != nil }
 }

@@ -6,24 +6,28 @@ struct AssistantRun {
   private(set) var tools: AssistantTools
   let onEvent: @Sendable (Assistant.Event) async throws -> Void
   /// What was done, proposed and refused so far, each once.
-  private(set) var actions: [Assistant.Action] = []
+  private(set) var actions: [Assistant.Action]
   /// The tokens so far.
   private(set) var usage = TokenUsage()
 
+  /// A run that continues after `actions`, which earlier attempts at the question recorded.
   init(
     model: AssistantModel,
     tools: AssistantTools,
+    after actions: [Assistant.Action],
     onEvent: @escaping @Sendable (Assistant.Event) async throws -> Void
   ) {
     self.model = model
     self.tools = tools
+    self.actions = actions
     self.onEvent = onEvent
   }
 
   /// Runs a loop to its end.
   ///
   /// Once something was done or said, a failure is a part of the ending. Before that it throws
-  /// `Assistant.Failure` and `FirestoreError`; it always throws what `onEvent` throws.
+  /// `Assistant.Failure` and `FirestoreError`; it always throws what `onEvent` throws, and
+  /// `AssistantMemory.ClaimLostError`.
   mutating func end(of loop: AssistantLoop) async throws -> AssistantLoop.Ending {
     var loop = loop
     while true {
@@ -71,11 +75,16 @@ struct AssistantRun {
       do {
         let outcome = try await tools.call(call)
         results.append(outcome.result)
-        if let action = outcome.action, !actions.contains(where: { $0.id == action.id }) {
-          actions.append(Assistant.Action(id: action.id, record: action.action))
+        if let recorded = outcome.action {
+          let action = Assistant.Action(id: recorded.id, record: recorded.action)
+          if let index = actions.firstIndex(where: { $0.id == action.id }) {
+            actions[index] = action
+          } else {
+            actions.append(action)
+          }
         }
       } catch let error as FirestoreError {
-        guard !actions.isEmpty else { throw error }
+        guard !actions.isEmpty || loop.hasSpoken else { throw error }
         loop.stop(for: .unavailable)
         break
       }

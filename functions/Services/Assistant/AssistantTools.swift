@@ -15,8 +15,7 @@ struct AssistantTools: Sendable {
   let actions: AssistantActions
   let search: MessageSearch
   let caller: AssistantCaller
-  let conversationID: String
-  let turnID: String
+  let turn: AssistantMemory.Turn
   /// What the question allows to do at once.
   private(set) var question: AssistantQuestion
   /// The messages that the answer can rest on, to which searches add.
@@ -35,16 +34,14 @@ struct AssistantTools: Sendable {
     actions: AssistantActions,
     search: MessageSearch,
     caller: AssistantCaller,
-    conversationID: String,
-    turnID: String,
+    turn: AssistantMemory.Turn,
     question: AssistantQuestion,
     sources: AssistantSources
   ) {
     self.actions = actions
     self.search = search
     self.caller = caller
-    self.conversationID = conversationID
-    self.turnID = turnID
+    self.turn = turn
     self.question = question
     self.sources = sources
   }
@@ -74,7 +71,7 @@ struct AssistantTools: Sendable {
 
   /// Calls a tool; what is wrong with the call is the result.
   ///
-  /// Throws `FirestoreError`.
+  /// Throws `FirestoreError` and `AssistantMemory.ClaimLostError`.
   mutating func call(_ call: ToolCall) async throws -> Outcome {
     do {
       switch call.name {
@@ -119,7 +116,8 @@ struct AssistantTools: Sendable {
       ordinals[Command.name] = ordinal + 1
       let recorded = try await actions.perform(
         command,
-        .init(conversationID: conversationID, turnID: turnID, ordinal: ordinal),
+        ordinal,
+        of: turn,
         for: caller,
         question: question
       )

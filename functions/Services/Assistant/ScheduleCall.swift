@@ -20,8 +20,11 @@ struct ScheduleCall: AssistantCommand {
   private static let longest: Int64 = 24 * 3_600_000_000
 
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    guard question.allows(Self.name), let client = question.client,
+      clientId.utf8.elementsEqual(client.utf8)
+    else { return false }
     let name = try await reader.contactName(of: clientId, at: reader.uid) ?? ""
-    return question.allows(Self.name) && question.asks.requests(.call, with: name, share: 1)
+    return question.asks.requests(.call, with: name, share: 1)
   }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {

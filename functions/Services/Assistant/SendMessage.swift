@@ -13,7 +13,10 @@ struct SendMessage: AssistantCommand {
     """
   static let descriptions = ["chatId": "The id of the chat", "text": "The message"]
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
-    question.allows(Self.name) && question.openChats.contains(chatId)
+    question.allows(Self.name)
+      && question.openChats.contains(
+        reader.firestore.collection(Chat.collection).document(chatId)
+      )
       && question.asks.requests(.message, with: text, share: 1)
   }
 

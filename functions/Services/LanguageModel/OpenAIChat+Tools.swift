@@ -13,6 +13,15 @@ extension OpenAIChat {
     )
   }
 
+  /// An estimate of what a turn that was given up has used.
+  func usage(of turns: [ChatTurn], saidBytes: Int) -> TokenUsage {
+    TokenUsage(
+      promptTokens: TokenUsage.estimate(turns.reduce(0) { $0 + $1.textBytes }),
+      completionTokens: TokenUsage.estimate(saidBytes),
+      isEstimated: true
+    )
+  }
+
   /// The model's next turn, requested again only as long as it has said nothing.
   ///
   /// Calls `onText` as the answer is read, which must not wait for anybody. Throws as

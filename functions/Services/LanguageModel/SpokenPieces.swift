@@ -6,6 +6,7 @@ import Synchronization
 /// pieces are joined when many of them wait.
 final class SpokenPieces: Sendable {
   private let waiting = Mutex<[String]>([])
+  private let total = Mutex(0)
   private let wakes: AsyncStream<Void>
   private let wake: AsyncStream<Void>.Continuation
 
@@ -18,8 +19,12 @@ final class SpokenPieces: Sendable {
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
+  /// The bytes of all pieces so far.
+  var bytes: Int { total.withLock { $0 } }
+
   /// Adds a piece.
   func add(_ piece: String) {
+    total.withLock { $0 += piece.utf8.count }
     waiting.withLock { waiting in
       if waiting.count < Self.piecesMax {
         waiting.append(piece)

@@ -257,18 +257,18 @@ public struct MessageSearch: Sendable {
     as userID: String
   ) async throws -> [Hit] {
     let chats = firestore.collection(Chat.collection)
-    let chatIDs = Set(places.map(\.place.chatID)).sorted()
+    let involved = Array(Set(places.map { chats.document($0.place.chatID) }))
     let snapshots = try await firestore.getAll(
-      chatIDs.map { chats.document($0) }
+      involved
         + places.map {
           chats.document($0.place.chatID).collection(Message.collection)
             .document($0.place.messageID)
         }
     )
-    let chatsNow = snapshots.prefix(chatIDs.count)
-    let open = Set(chatsNow.filter { documents.isChat($0, with: userID) }.map(\.id))
-    return zip(places, snapshots.dropFirst(chatIDs.count)).compactMap { found, message in
-      guard open.contains(found.place.chatID),
+    let chatsNow = snapshots.prefix(involved.count)
+    let open = Set(chatsNow.filter { documents.isChat($0, with: userID) }.map(\.reference))
+    return zip(places, snapshots.dropFirst(involved.count)).compactMap { found, message in
+      guard open.contains(chats.document(found.place.chatID)),
         let message = documents.read(message, as: Message.self)?.value
       else { return nil }
       return Hit(message, found.place, score: found.score)

@@ -84,6 +84,9 @@ struct MeteredChat: ChatModel {
       } catch let error as ServiceError {
         usage += error.usage
         throw error
+      } catch let error as CancellationError {
+        usage += provider.usage(of: turns, saidBytes: spoken.bytes)
+        throw error
       }
     }
   }

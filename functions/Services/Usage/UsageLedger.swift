@@ -44,7 +44,7 @@ struct UsageLedger: Sendable {
   ///
   /// `call` adds to its argument what the model used, also when it throws. Attempts within `call`
   /// count as one request; a call that fails and used nothing is not counted. After a cancellation
-  /// nobody knows what was used, and the reservation stays.
+  /// the reservation stays unless `call` has estimated what was used.
   ///
   /// Throws what `call` throws; without calling, `limitReached`, and `unavailable` when the ledger
   /// cannot be written.
@@ -64,6 +64,9 @@ struct UsageLedger: Sendable {
       await correct(entry, by: Amount(requests: 1, model.price, used) - reserved)
       return output
     } catch let error as CancellationError {
+      if used.totalTokens > 0 {
+        await correct(entry, by: Amount(requests: 1, model.price, used) - reserved)
+      }
       throw error
     } catch {
       let requests = used.totalTokens == 0 ? 0 : 1

@@ -5,21 +5,23 @@ extension Assistant {
   private static let contactsMax = 1000
   private static let chatsMax = 100
 
-  /// The chats with one client each that a question names, by the names that the caller gave them.
+  /// The one client whom a request names by the name that the caller gave them; nil otherwise.
   ///
-  /// Names that others choose name nothing: they could be any word of the question.
-  func chatsNamed(in question: String, of uid: String) async throws -> Set<String> {
-    let words = QueryWords.all(in: question)
+  /// Names that others choose name nobody: they could be any word of the question. A name that two
+  /// clients have says of neither that they are meant.
+  func client(namedBy asks: AskedFor, of uid: String) async throws -> String? {
+    guard asks.isRequest else { return nil }
     let contacts = try await firestore.collection(Contact.collection).document(uid)
       .collection(Contact.clients).query.limit(Self.contactsMax).get()
     let named = contacts.filter { contact in
       guard case .string(let name)? = contact["displayName"] else { return false }
-      let nameWords = QueryWords.all(in: name)
-      return nameWords.isSubset(of: words)
-        && !nameWords.subtracting(LexicalEmbedding.frequentWords).isEmpty
+      return asks.names(name)
     }
-    // A name that two clients have says of neither that they are meant.
-    guard named.count == 1, let client = named.first?.id else { return [] }
+    return named.count == 1 ? named.first?.id : nil
+  }
+
+  /// The chats of a user with one client alone.
+  func chats(of uid: String, with client: String) async throws -> Set<DocumentReference> {
     let chats = try await firestore.collection(Chat.collection)
       .where("members", .arrayContains, uid).limit(Self.chatsMax).get()
     return Set(
@@ -27,7 +29,7 @@ extension Assistant {
         guard let chat = documents.read(snapshot, as: Chat.self)?.value else { return false }
         return chat.isOneToOne && chat.members.contains(client)
       }
-      .map(\.id)
+      .map(\.reference)
     )
   }
 }

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import PsstServices
+
+@Suite("Requests in a question's own words")
+struct AskedForTests {
+  @Test(
+    "A question that begins with a request requests just that kind of action",
+    arguments: [
+      ("Remind me to call Carl tomorrow", .reminder), ("Please remind me to ask Carl", .reminder),
+      ("Set a reminder to ask Carl", .reminder),
+      ("Set a reminder for the call with Carl", .reminder),
+      ("Erinnere mich bitte an Carl", .reminder),
+      ("Recuérdame llamar a Carl", .reminder), ("Rappelle-moi d'appeler Carl", .reminder),
+      ("Schedule a call with Carl", .call), ("Book a short meeting with Carl", .call),
+      ("Call Carl at nine", .call), ("Plane einen Termin mit Carl", .call),
+      ("Programa una llamada con Carl", .call), ("Tell Carl that we rest", .message),
+      ("Hi, please write to Carl", .message), ("Say hi to Carl", .message),
+      ("Schreib Carl, dass wir ruhen", .message), ("Envía a Carl un saludo", .message),
+    ] as [(String, AskedFor.Kind)]
+  )
+  func requests(question: String, kind: AskedFor.Kind) {
+    let asks = AskedFor(question)
+    for other in AskedFor.Kind.allCases {
+      #expect(asks.requests(other, with: "Carl", share: 0.5) == (other == kind && has("Carl")))
+    }
+    func has(_ name: String) -> Bool { question.contains(name) }
+  }
+
+  @Test(
+    "A question that wants to know something, or negates, requests nothing",
+    arguments: [
+      "Show me what Carl said about our last call", "Summarize the call with Carl",
+      "Tell me what Carl wrote about the call", "Don't schedule a call with Carl",
+      "Don’t remind me of Carl", "List the appointments that Carl missed",
+      "Show me the reminder about Carl", "Delete my reminder about Carl",
+      "Tell Carl not to skip squats", "Who reminds Carl", "Remind me of Carl?", "calls Carl made",
+      "Carl says: remind me of the call", "Cancel the call with Carl", "A call with Carl",
+      "Never call Carl", "Erinnerungen an Carl", "Erinnere mich nicht an Carl",
+      "", "🏋️", "カールに電話して",
+    ]
+  )
+  func requestsNothing(question: String) {
+    let asks = AskedFor(question)
+    for kind in AskedFor.Kind.allCases {
+      #expect(!asks.requests(kind, with: "Carl", share: 0))
+    }
+  }
+
+  @Test("Of what is asked for, the action has at least a share of words")
+  func share() {
+    let asks = AskedFor("Remind me to ask Carl about his knee")
+    #expect(asks.requests(.reminder, with: "Ask about the knee", share: 0.5))
+    #expect(!asks.requests(.reminder, with: "Pay Carl 500 euros today", share: 0.5))
+    #expect(!asks.requests(.reminder, with: "to the", share: 0.5))
+  }
+
+  @Test("A name that is only made of the request's words names nobody")
+  func names() {
+    let asks = AskedFor("Schedule a call with Carl Meyer")
+    #expect(asks.names("Carl") && asks.names("Carl Meyer") && asks.names("meyer, carl"))
+    for name in ["Schedule Call", "call", "A", "Carla", "Carl Smith", "", "with a"] {
+      #expect(!asks.names(name), "\(name)")
+    }
+  }
+}
