@@ -62,6 +62,9 @@ struct OutageTests {
     ),
   ]
 
+  /// The real time that hours of a hundred events may take, beside other tests on two cores.
+  private static let hoursTimeout: Duration = .seconds(120)
+
   private func write(_ count: Int, _ world: World) async throws {
     for number in 0..<count { try await world.write("m\(number)", "message number \(number)") }
   }
@@ -83,7 +86,7 @@ struct OutageTests {
     try await World.run(World.tinyModel) { world in
       world.providers.breakDown("/embeddings", outage.answer)
       try await write(messages, world)
-      try await world.suite.clock.advance(by: .seconds(3599))
+      try await world.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
 
       let requests = world.providers.count("/embeddings")
       #expect(requests >= 1 && requests < 40)
@@ -99,7 +102,7 @@ struct OutageTests {
       }
 
       world.providers.recover()
-      try await world.suite.clock.advance(by: .seconds(3600))
+      try await world.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
       #expect(world.providers.records.count == messages)
       #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
@@ -113,7 +116,7 @@ struct OutageTests {
     try await World.run(World.tinyModel) { world in
       world.providers.breakDown("/embeddings", outage.answer)
       try await write(100, world)
-      try await world.suite.clock.advance(by: .seconds(22 * 3600))
+      try await world.suite.clock.advance(by: .seconds(22 * 3600), timeout: Self.hoursTimeout)
       #expect(world.providers.count("/embeddings") < 150)
       #expect(
         try await world.suite.deliveries(of: world.functions.embedMessage)
@@ -147,7 +150,7 @@ struct OutageTests {
     try await Scene.run { scene in
       try scene.model.fail(fault)
       for number in 0..<20 { try await scene.write("m\(number)", "My knee is sore \(number)") }
-      try await scene.suite.clock.advance(by: .seconds(3599))
+      try await scene.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
 
       let requests = scene.model.journal.entries.count
       #expect(requests >= 1 && requests < 40)
@@ -165,7 +168,7 @@ struct OutageTests {
       try await world.say("m", "The index is known")
       world.providers.breakDown("/vectors/upsert", .success(OutboundResponse(status: 503)))
       try await write(100, world)
-      try await world.suite.clock.advance(by: .seconds(3600))
+      try await world.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
 
       #expect(world.providers.count("/vectors/upsert") < 40)
       #expect(world.providers.count("/embeddings") < 150)
