@@ -13,7 +13,8 @@ struct SearchLoad: Sendable {
   var vectors: Address
 
   private static let foundTimeMax = Duration.seconds(30)
-  private static let chat = "chats/bench"
+  private static let chatID = "bench"
+  private static let chat = "chats/\(chatID)"
 
   /// Writes messages for `duration`, each once the one before is found.
   func run(_ duration: Duration, _ figures: Figures) async throws {
@@ -61,7 +62,8 @@ struct SearchLoad: Sendable {
   /// Asks without a pause: a look takes far less than what is waited for.
   private func isFound(_ id: String) async throws -> Bool {
     let loop = Load.eventLoops.next()
-    let path = "/ix/chat-messages/vectors/fetch?ids=\(id)"
+    // The id of a message's vector is `MessagePlace.key` of Psst, the message's chat before its id.
+    let path = "/ix/chat-messages/vectors/fetch?ids=\(Self.chatID)%23\(id)"
     let reply = HTTP1Connection.connect(to: vectors, method: "GET", path: path, on: loop)
       .flatMap { connection in
         let promise = loop.makePromise(of: ByteBuffer.self)
@@ -73,6 +75,6 @@ struct SearchLoad: Sendable {
       }
     // Until the first message there is no index, and the answer is 404.
     guard let body = try? await reply.get() else { return false }
-    return String(buffer: body).contains("\"\(id)\"")
+    return String(buffer: body).contains("\"\(Self.chatID)#\(id)\"")
   }
 }

@@ -169,6 +169,36 @@ struct CalendarConflictTests {
       #expect(try await world.reminders().isEmpty)
     }
   }
+
+  @Test("An event with any number of reminders leaves none of them behind")
+  func manyCauses() async throws {
+    try await ProactiveScene.run(faults: .inOrder) { world in
+      try await world.event("e1", "One", 9...11)
+      try await world.causes(of: "e1", 0..<1100) { "\($0)" }
+      try await world.suite.firestore.document("calendar/tina/events/e1").delete()
+      try await world.suite.settle()
+
+      #expect(try await world.reminders().isEmpty)
+      #expect(try await world.suite.firestore.collection("reminderCauses").get().isEmpty)
+    }
+  }
+
+  @Test("A reminder that was deleted does not come back, however many others are looked at")
+  func onceAmongMany() async throws {
+    try await ProactiveScene.run(faults: .inOrder) { world in
+      try await world.event("e1", "One", 9...11)
+      try await world.event("e2", "Two", 10...12)
+      let reminder = try #require(try await world.reminders().only)
+      try await reminder.reference.delete()
+      // Pages before and behind it.
+      try await world.causes(of: "e1", 0..<500) { $0 < 250 ? "!\($0)" : "~\($0)" }
+      try await world.event("e1", "Other", 9...11)
+
+      #expect(try await world.reminders().isEmpty)
+      let causes = try await world.suite.firestore.collection("reminderCauses").get()
+      #expect(causes.map(\.id) == [reminder.id])
+    }
+  }
 }
 
 /// Psst's functions that act without being asked.
@@ -222,6 +252,32 @@ struct ProactiveScene: Sendable {
   ) async throws {
     try await scene.event(id, title, hours: hours, of: trainer, status: status)
     try await suite.settle()
+  }
+
+  /// Writes reminders of overlaps of an event that are no more.
+  func causes(of event: String, _ numbers: Range<Int>, id: (Int) -> String) async throws {
+    let firestore = suite.firestore
+    for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: 200) {
+      var batch = firestore.batch()
+      for number in start..<min(start + 200, numbers.upperBound) {
+        let cause = ReminderCause(
+          trainerId: "tina",
+          text: "Overlap \(number)",
+          events: ["calendar/tina/events/\(event)", "calendar/tina/events/gone\(number)"]
+        )
+        try batch.set(firestore.collection(ReminderCause.collection).document(id(number)), cause)
+        try batch.set(
+          firestore.collection(Reminder.collection).document(id(number)),
+          Reminder(
+            trainerId: "tina",
+            text: cause.text,
+            dueDate: Scene.hour(0),
+            createdBy: "ai"
+          )
+        )
+      }
+      _ = try await batch.commit()
+    }
   }
 
   func reminders() async throws -> [DocumentSnapshot] {

@@ -5,9 +5,12 @@ import Testing
 @Suite("A model's turn as a stream")
 struct ChatStreamTests {
   private func reply(_ lines: String...) throws -> (texts: [String], reply: ChatReply) {
-    var stream = ChatStream()
+    var stream = ChatStream(
+      promptBytes: 40,
+      usageMax: TokenUsage(promptTokens: 100, completionTokens: 4096)
+    )
     let texts = try lines.compactMap { try stream.read($0) }
-    return (texts, try stream.reply(promptBytes: 40))
+    return (texts, try stream.reply())
   }
 
   @Test("Text comes piece by piece, with its usage at the end")
@@ -82,7 +85,10 @@ struct ChatStreamTests {
 
   @Test("A turn without end is ended")
   func tooLong() {
-    var stream = ChatStream()
+    var stream = ChatStream(
+      promptBytes: 40,
+      usageMax: TokenUsage(promptTokens: 100, completionTokens: 4096)
+    )
     let line =
       #"data: {"choices":[{"delta":{"content":"\#(String(repeating: "x", count: 60_000))"}}]}"#
     let error = #expect(throws: ServiceError.self) {

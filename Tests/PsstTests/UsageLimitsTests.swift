@@ -27,6 +27,8 @@ struct UsageLimitsTests {
   @Test("A user who has used the day's tokens waits for the next day, and nobody else does")
   func userTokens() async throws {
     try await UsageWorld.run(limits: UsageLimits(userTokensPerDay: 30)) { world in
+      // What follows is within one day, whenever the test runs.
+      try await world.suite.clock.advance(by: untilMidnight(world))
       // An embedding reserves the bytes of its text, and a reading by the chat model far more.
       try await world.scene.write("m1", "My knee is sore today")
       try await world.suite.clock.advance(by: .zero)

@@ -151,6 +151,21 @@ struct VectorSearchTests {
     }
   }
 
+  @Test("A row costs the same in a large index as in a small one", .timeLimit(.minutes(1)))
+  func manyRows() {
+    var matrix = VectorMatrix(dimension: 1)
+    for number in 0..<60_000 {
+      let metadata = ["id": MetadataValue.number(Double(number))]
+      matrix.upsert(VectorRecord(id: "v\(number)", values: [1], metadata: metadata))
+      // From here on the key is indexed.
+      if number == 1000 { #expect(matrix.search(.equal("id", .number(7))).ids() == ["v7"]) }
+    }
+
+    for number in 0..<30_000 { matrix.remove("v\(number)") }
+    #expect(matrix.search(.equal("id", .number(59_999))).ids() == ["v59999"])
+    #expect(matrix.search(.equal("id", .number(7))).ids().isEmpty)
+  }
+
   @Test("More keys than are kept, and keys of long lists, give right answers too")
   func manyKeys() {
     var matrix = VectorMatrix(dimension: 1)

@@ -79,7 +79,8 @@ public struct MessageServices: Sendable {
             baseURL: baseURL,
             key: key,
             http: http,
-            retries: retries
+            retries: retries,
+            clock: clock
           ),
           price: price ?? ModelPrice.knownChatModels[model],
           ledger: ledger
@@ -98,7 +99,8 @@ public struct MessageServices: Sendable {
       embeddings: embeddings,
       vectors: vectors,
       documents: documents,
-      clock: clock
+      clock: clock,
+      now: retries.now
     )
     assistant = Assistant(
       firestore: firestore,

@@ -1,4 +1,5 @@
 import OutboundHTTP
+import Synchronization
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -7,7 +8,7 @@ import OutboundHTTP
 #endif
 
 /// A server that speaks OpenAI's protocol, retried as its failures allow.
-struct OpenAIServer {
+struct OpenAIServer: Sendable {
   let baseURL: String
   let key: String?
   let call: ServiceCall
@@ -46,23 +47,29 @@ struct OpenAIServer {
   /// `begin` makes what reads an answer; what it holds at the answer's end is the output of `end`.
   /// An answer that fails is requested again only as long as `hasSpoken` says that nobody has heard
   /// of it, and its error has what it `used`. Failures that the reading throws count as the server's.
-  func stream<Reader, Output>(
+  ///
+  /// An answer may take any time while it goes on: its caller's own deadline ends it. `read` waits for
+  /// nobody, so that the call takes as long as the server and its slot is free for others then.
+  func stream<Reader: Sendable, Output>(
     _ path: [String],
     _ body: some Encodable,
-    timeout: Duration,
+    silence: SilenceLimit,
     begin: () -> Reader,
-    read: (String, inout Reader) async throws -> Void,
+    read: @escaping @Sendable (String, inout Reader) throws -> Void,
     hasSpoken: (Reader) -> Bool,
     used: (Reader) -> TokenUsage,
     end: (Reader) throws -> Output
   ) async throws -> Output {
-    let request = try request(path, body, timeout, OutboundRequest.defaultResponseBytesMax)
+    let request = try request(path, body, nil, OutboundRequest.defaultResponseBytesMax)
     return try await retries.run(through: circuit) {
-      var reader = begin()
+      let reader = Mutex(begin())
       do {
-        try await call.stream(request) { try await read($0, &reader) }
-        return try end(reader)
+        try await call.stream(request, silence) { line in
+          try reader.withLock { try read(line, &$0) }
+        }
+        return try end(reader.withLock(\.self))
       } catch var error as ServiceError {
+        let reader = reader.withLock(\.self)
         error.kind = Self.kind(error.kind)
         if hasSpoken(reader) { error.shouldRetry = false }
         error.usage += used(reader)
@@ -74,7 +81,7 @@ struct OpenAIServer {
   private func request(
     _ path: [String],
     _ body: some Encodable,
-    _ timeout: Duration,
+    _ timeout: Duration?,
     _ responseBytesMax: Int
   ) throws -> OutboundRequest {
     // Equal requests have equal bytes, so that a server can recognise a prompt's beginning.

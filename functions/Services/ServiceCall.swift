@@ -2,7 +2,7 @@ import Foundation
 import OutboundHTTP
 
 /// One JSON call to a service, with its failures sorted by kind.
-struct ServiceCall {
+struct ServiceCall: Sendable {
   /// The service's name in messages.
   let service: String
   /// The setting that has the service's key; nil for one without keys.
@@ -36,18 +36,30 @@ struct ServiceCall {
 
   /// Sends a request whose answer is lines of text, and calls `read` with each as it arrives.
   ///
-  /// Throws `ServiceError`, and what `read` throws.
-  func stream(_ request: OutboundRequest, _ read: (String) async throws -> Void) async throws {
+  /// Throws `ServiceError`, also for an answer that falls silent, and what `read` throws.
+  func stream(
+    _ request: OutboundRequest,
+    _ silence: SilenceLimit,
+    _ read: @escaping @Sendable (String) throws -> Void
+  ) async throws {
     do {
-      let response = try await http.stream(request)
-      guard response.isSuccess else {
-        let body = try await response.body.collect(upTo: Self.failureBytesMax)
-        throw failure(
-          OutboundResponse(status: response.status, headers: response.headers, body: body),
-          of: request
-        )
+      try await silence.watch { heard in
+        let response = try await http.stream(request)
+        heard()
+        guard response.isSuccess else {
+          let body = try await response.body.collect(upTo: Self.failureBytesMax)
+          throw failure(
+            OutboundResponse(status: response.status, headers: response.headers, body: body),
+            of: request
+          )
+        }
+        for try await line in response.body.lines() {
+          heard()
+          try read(line)
+        }
       }
-      for try await line in response.body.lines() { try await read(line) }
+    } catch let error as SilenceLimit.Silence {
+      throw ServiceError(.unavailable, "\(service) said nothing for \(error.seconds) s")
     } catch let error as OutboundHTTPError {
       if error.kind == .cancelled { throw CancellationError() }
       let isLater = error.kind != .invalidRequest

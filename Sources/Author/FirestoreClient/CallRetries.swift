@@ -1,28 +1,32 @@
 package import RuntimeSupport
 
-/// When a failed call is made again, and after what wait.
+/// The policy for retrying failed calls, and the waits between the attempts.
 package struct CallRetries: Sendable {
-  /// Attempts of one call or transaction, including the first, as in the official clients.
+  /// The maximum number of attempts at a call or transaction, including the first.
   ///
-  /// Those that failed because others used the same documents do not count.
+  /// The default is the same as in the official clients. Attempts that failed because of contention
+  /// do not count.
   package var attemptsMax: Int
-  /// The waits, before chance shortens them.
+  /// The waits after a failure, before random jitter shortens them.
   package var backOff: BackOff
-  /// The waits while others use the same documents, before chance shortens them.
+  /// The waits after contention on the same documents, before random jitter shortens them.
   package var contentionBackOff: BackOff
-  /// How long contention is borne outside of a function, whose own deadline bounds it otherwise.
+  /// The time for which contention is retried outside functions.
+  ///
+  /// Inside a function its deadline is the limit instead.
   package var contentionTimeMax: Duration
-  /// The time; a test hands in its own clock.
+  /// The source of the current time. A test passes its own clock.
   package var now: @Sendable () -> ContinuousClock.Instant
-  /// Waits; a test hands in its own clock.
+  /// The function that waits for a duration. A test passes its own clock.
   package var sleep: @Sendable (Duration) async throws -> Void
-  /// Gives a number from 0 up to 1.
+  /// The source of random numbers from 0 up to, but not including, 1.
   package var random: @Sendable () -> Double
 
-  /// A policy; chance shortens waits, which separates clients that failed together.
+  /// Creates a policy.
   ///
-  /// It takes up to a half off a wait for an unavailable server, and any part of one for others'
-  /// locks, where many start at the same moment.
+  /// Random jitter shortens the waits, which separates clients that failed together. It shortens
+  /// the wait for an unavailable server by up to a half. After contention it shortens a wait by any
+  /// amount, because then many clients retry at the same moment.
   package init(
     attemptsMax: Int = 5,
     backOff: BackOff = BackOff(
@@ -49,16 +53,16 @@ package struct CallRetries: Sendable {
     self.random = random
   }
 
-  /// The end of the time for contention that begins now.
+  /// The deadline of retries if contention begins now.
   var contentionEnd: ContinuousClock.Instant {
     InvocationDeadline.current ?? now() + contentionTimeMax
   }
 
-  /// Whether a call may be made again after this error.
+  /// Returns true if a call may be repeated after this error.
   ///
-  /// A call that is not idempotent may, only if the server has surely not acted. Only a commit
-  /// outside a transaction is repeated after contention, as by the Node client: what a transaction
-  /// has read does not hold any more.
+  /// A call that is not idempotent may be repeated only if the server certainly has not acted.
+  /// After contention only a commit outside a transaction is repeated, as in the Node client. The
+  /// data that a transaction has read is no longer valid then.
   func allowsAgain(
     _ error: FirestoreError,
     isIdempotent: Bool,
@@ -71,9 +75,9 @@ package struct CallRetries: Sendable {
     }
   }
 
-  /// Whether a transaction may run again from its start after this error.
+  /// Returns true if a transaction may run again from the start after this error.
   ///
-  /// These are the codes of the Node client, which the server's documentation follows.
+  /// The codes are those of the Node client, which the server's documentation follows.
   func allowsTransactionAgain(_ error: FirestoreError) -> Bool {
     switch error.code {
     case .aborted, .cancelled, .unknown, .deadlineExceeded, .internal, .unavailable,
@@ -84,10 +88,10 @@ package struct CallRetries: Sendable {
     }
   }
 
-  /// Whether a transaction may run again from its start after this error of its commit.
+  /// Returns true if a transaction may run again after its commit failed with this error.
   ///
-  /// It may only if the server has surely not committed: after a successful commit, the body would
-  /// do its work twice.
+  /// It may do so only if the server certainly has not committed. After a successful commit the
+  /// body would do its work twice.
   func allowsTransactionAgain(afterCommit error: FirestoreError) -> Bool {
     guard !error.mayHaveActed else { return false }
     switch error.code {
@@ -97,7 +101,9 @@ package struct CallRetries: Sendable {
     }
   }
 
-  /// Makes a call until it succeeds, may not be made again, or was made often or long enough.
+  /// Repeats a call until it succeeds, may not be repeated, or reaches a limit.
+  ///
+  /// The limits are those on attempts and on the time for contention.
   func run<Output: Sendable>(
     isIdempotent: Bool,
     bearsContention: Bool = false,
@@ -118,10 +124,10 @@ package struct CallRetries: Sendable {
   }
 }
 
-/// How much longer one call or transaction is tried.
+/// The remaining retries of one call or transaction.
 ///
-/// Contention passes, however many clients there are, so time alone bounds it; anything else is
-/// tried a few times.
+/// Contention ends eventually, however many clients there are, so only time limits its retries. Any
+/// other failure is retried a limited number of times.
 struct Patience {
   private let retries: CallRetries
   private let contentionEnd: ContinuousClock.Instant
@@ -129,14 +135,16 @@ struct Patience {
   private var contentions = 0
   private var failures = 0
 
-  /// The patience of a call that begins now; `totalMax` also bounds what time bounds otherwise.
+  /// Creates the retries of a call that begins now.
+  ///
+  /// `totalMax` limits the total number of attempts, including those after contention.
   init(_ retries: CallRetries, totalMax: Int = .max) {
     self.retries = retries
     self.totalMax = totalMax
     contentionEnd = retries.contentionEnd
   }
 
-  /// The wait before the next try; nil when the last one was the end.
+  /// Returns the wait before the next attempt; nil if there must not be another attempt.
   mutating func wait(
     after error: FirestoreError,
     at now: ContinuousClock.Instant

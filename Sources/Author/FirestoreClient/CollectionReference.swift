@@ -1,6 +1,6 @@
-/// A collection, whether or not it holds anything.
+/// A reference to a collection, which may be empty.
 public struct CollectionReference: Sendable {
-  /// The database it belongs to.
+  /// The database that contains the collection.
   public let firestore: Firestore
   let resourcePath: ResourcePath
 
@@ -9,31 +9,32 @@ public struct CollectionReference: Sendable {
     self.resourcePath = resourcePath
   }
 
-  /// The collection's own id.
+  /// The last segment of the collection's path.
   public var id: String { resourcePath.id ?? "" }
 
-  /// The path below the database, such as `chats/c1/messages`.
+  /// The collection's path below the database, such as `chats/c1/messages`.
   public var path: String { resourcePath.description }
 
-  /// The document that the collection belongs to; nil at the root.
+  /// The document that contains the collection; nil for a collection at the root.
   public var parent: DocumentReference? {
     resourcePath.segments.count < 2
       ? nil : DocumentReference(firestore: firestore, resourcePath: resourcePath.parent)
   }
 
-  /// A document of this collection.
+  /// Returns a reference to a document of this collection.
   ///
-  /// An id with a slash throws where the reference is used, so ids from outside are safe here.
+  /// You can pass untrusted ids: an id that contains a slash cannot point elsewhere, and throws
+  /// where the reference is used.
   public func document(_ id: String) -> DocumentReference {
     DocumentReference(firestore: firestore, resourcePath: resourcePath.appending(id))
   }
 
-  /// A document with a new random id of 20 characters; nothing is written yet.
+  /// Returns a reference to a new document with a random id of 20 characters, without writing it.
   public func document() -> DocumentReference {
     document(firestore.calls.makeID())
   }
 
-  /// Creates a document with a new random id.
+  /// Creates a document with a random id and returns a reference to it.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -43,7 +44,7 @@ public struct CollectionReference: Sendable {
     return reference
   }
 
-  /// Creates a document with a new random id.
+  /// Creates a document with a random id and returns a reference to it.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -53,10 +54,10 @@ public struct CollectionReference: Sendable {
     return reference
   }
 
-  /// One page of the documents, including missing documents with collections below them.
+  /// Reads one page of the documents, including missing documents that have subcollections.
   ///
-  /// `pageToken` is the token of the previous page.
-  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
+  /// `pageToken` is the token that the previous page returned. Throws `FirestoreError`, as
+  /// `DocumentReference.get()` does.
   public func listDocuments(
     pageSize: Int = 300,
     pageToken: String? = nil
@@ -73,12 +74,12 @@ public struct CollectionReference: Sendable {
 }
 
 extension CollectionReference: Hashable {
-  /// Whether both are the same collection of the same database.
+  /// Returns true if both refer to the same collection of the same database.
   public static func == (left: CollectionReference, right: CollectionReference) -> Bool {
     left.firestore.database == right.firestore.database && left.resourcePath == right.resourcePath
   }
 
-  /// Hashes what `==` compares.
+  /// Hashes the database and the path.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(firestore.database)
     hasher.combine(resourcePath)
@@ -86,7 +87,7 @@ extension CollectionReference: Hashable {
 }
 
 extension CollectionReference {
-  /// All documents of the collection, to be narrowed down.
+  /// A query for all documents of the collection.
   public var query: DocumentQuery {
     DocumentQuery(
       firestore: firestore,
@@ -99,7 +100,7 @@ extension CollectionReference {
     )
   }
 
-  /// Documents whose field relates to a value as the operator says.
+  /// Returns a query for the documents whose field satisfies a comparison with a value.
   public func `where`(
     _ field: String,
     _ relation: FilterOperator,
@@ -108,15 +109,15 @@ extension CollectionReference {
     query.where(field, relation, value)
   }
 
-  /// Documents that meet a condition.
+  /// Returns a query for documents that match a filter.
   public func `where`(_ filter: QueryFilter) -> DocumentQuery { query.where(filter) }
 
-  /// The documents that have a field, ordered by its value.
+  /// Returns a query for the documents that have a field, ordered by its value.
   public func order(by field: String, descending: Bool = false) -> DocumentQuery {
     query.order(by: field, descending: descending)
   }
 
-  /// At most this many documents.
+  /// Returns a query for at most this many documents.
   public func limit(_ count: Int) -> DocumentQuery { query.limit(count) }
 
   /// Reads all documents of the collection.
@@ -124,7 +125,9 @@ extension CollectionReference {
   /// Throws `FirestoreError`, as `DocumentQuery.get()` does.
   public func get() async throws -> QuerySnapshot { try await query.get() }
 
-  /// The documents now and after every change, see `QuerySnapshots`.
+  /// Returns a sequence of the current documents and their state after every change.
+  ///
+  /// See `QuerySnapshots` for its behavior.
   public func snapshots() -> QuerySnapshots { query.snapshots() }
 
   /// Counts the documents without reading them.
@@ -133,21 +136,21 @@ extension CollectionReference {
   public func count() async throws -> Int { try await query.count() }
 }
 
-/// One page of a listing.
+/// One page of a listing of documents.
 public struct DocumentPage: Sendable {
-  /// The documents, by id.
+  /// The documents of the page, ordered by id.
   public var references: [DocumentReference]
-  /// The token for the next page; nil on the last page.
+  /// The token that reads the next page; nil on the last page.
   public var nextPageToken: String?
 }
 
 extension ResourcePath {
-  /// Whether no segment is empty or hides a slash.
+  /// True if no segment is empty or contains a slash.
   var isWellFormed: Bool { segments.allSatisfy { !$0.isEmpty && !$0.utf8.contains(0x2F) } }
 }
 
 extension Result {
-  /// The failure's error, or nil.
+  /// The error of a failure; nil for a success.
   var failure: (any Error)? {
     if case .failure(let error) = self { error } else { nil }
   }

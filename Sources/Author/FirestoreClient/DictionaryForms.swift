@@ -1,16 +1,16 @@
-// Dictionaries whose values are of several types, as `setData` of the phone SDKs takes them. They
-// are disfavoured, so that literals with `.serverTimestamp` and similar values find `[String:
-// FieldValue]`.
+// Overloads for dictionaries whose values have different types, like those that `setData` of the
+// iOS SDK accepts. They are disfavored, so that literals with `.serverTimestamp` and similar values
+// use the overloads for `[String: FieldValue]`.
 
 extension DocumentReference {
-  /// Writes the document if there is none yet; otherwise throws `FirestoreError` `alreadyExists`.
+  /// Creates the document; throws `FirestoreError` `alreadyExists` if it exists.
   @_disfavoredOverload
   @discardableResult
   public func create(_ fields: [String: any Encodable]) async throws -> WriteResult {
     try await create(FieldValue.fields(fields))
   }
 
-  /// Writes the document, replacing an existing one or merging into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`.
   @_disfavoredOverload
@@ -22,9 +22,9 @@ extension DocumentReference {
     try await set(FieldValue.fields(fields), mode)
   }
 
-  /// Changes the fields at the given paths, such as `address.city`; other fields stay.
+  /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
   ///
-  /// Throws `FirestoreError`: `notFound` when there is no document, and `failedPrecondition` when
+  /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
   /// it was last changed at a time other than `lastUpdated`.
   @_disfavoredOverload
   @discardableResult
@@ -37,7 +37,7 @@ extension DocumentReference {
 }
 
 extension CollectionReference {
-  /// Creates a document with a new random id; throws `FirestoreError`.
+  /// Creates a document with a random id and returns a reference to it; throws `FirestoreError`.
   @_disfavoredOverload
   @discardableResult
   public func add(_ fields: [String: any Encodable]) async throws -> DocumentReference {
@@ -46,7 +46,9 @@ extension CollectionReference {
 }
 
 extension WriteBatch {
-  /// Adds the creation of a document that must not exist yet; throws as `set` does.
+  /// Adds the creation of a document to the batch. The commit fails if the document exists.
+  ///
+  /// Throws the same errors as `set`.
   @_disfavoredOverload
   public mutating func create(
     _ reference: DocumentReference,
@@ -55,7 +57,7 @@ extension WriteBatch {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document, and the
   /// encoder's error for a value that cannot be encoded.
@@ -68,7 +70,9 @@ extension WriteBatch {
     try set(reference, FieldValue.fields(fields), mode)
   }
 
-  /// Adds a change of the fields at the given paths; throws as `set` does.
+  /// Adds a change of the fields at the given paths to the batch.
+  ///
+  /// Throws the same errors as `set`.
   @_disfavoredOverload
   public mutating func update(
     _ reference: DocumentReference,
@@ -80,15 +84,17 @@ extension WriteBatch {
 }
 
 extension Transaction {
-  /// Adds the creation of a document that must not exist yet; throws as `WriteBatch.set` does.
+  /// Adds the creation of a document. The commit fails if the document exists.
+  ///
+  /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload
   public func create(_ reference: DocumentReference, _ fields: [String: any Encodable]) throws {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
-  /// Throws as `WriteBatch.set` does.
+  /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload
   public func set(
     _ reference: DocumentReference,
@@ -98,7 +104,9 @@ extension Transaction {
     try set(reference, FieldValue.fields(fields), mode)
   }
 
-  /// Adds a change of the fields at the given paths; throws as `WriteBatch.set` does.
+  /// Adds a change of the fields at the given paths.
+  ///
+  /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload
   public func update(_ reference: DocumentReference, _ fields: [String: any Encodable]) throws {
     try update(reference, FieldValue.fields(fields))

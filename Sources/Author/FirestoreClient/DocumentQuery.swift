@@ -1,4 +1,4 @@
-/// A query for documents of one collection, or of all collections with one id.
+/// A query for documents of one collection, or of all collections with the same id.
 ///
 /// ```swift
 /// let adults = try await firestore.collection("users")
@@ -9,7 +9,8 @@
 /// let users: [User] = try adults.data()
 /// ```
 ///
-/// It is a value: each method returns a narrower copy. A mistake in it throws when the query runs.
+/// A query is a value, and each method returns a modified copy. An invalid query throws when it
+/// runs.
 public struct DocumentQuery: Sendable {
   let firestore: Firestore
   private(set) var query: Query
@@ -31,9 +32,11 @@ public struct DocumentQuery: Sendable {
     return copy
   }
 
-  // MARK: Narrowing
+  //MARK: Filtering and ordering
 
-  /// Documents whose field relates to a value as the operator says, besides earlier conditions.
+  /// Adds the condition that a field satisfies a comparison with a value.
+  ///
+  /// The earlier conditions still apply.
   public func `where`(
     _ field: String,
     _ relation: FilterOperator,
@@ -42,7 +45,7 @@ public struct DocumentQuery: Sendable {
     self.where(.field(field, relation, value))
   }
 
-  /// Documents that meet a condition, besides earlier conditions.
+  /// Adds a condition that documents must meet in addition to the earlier conditions.
   public func `where`(_ filter: QueryFilter) -> DocumentQuery {
     changed { query in
       let filter = try filter.result.get()
@@ -54,12 +57,12 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Orders by a field, within earlier orders; documents without the field are left out.
+  /// Orders by a field, after the earlier orders. Documents without the field are left out.
   public func order(by field: String, descending: Bool = false) -> DocumentQuery {
     changed { $0.orders.append(Query.Order(try FieldPath.parse(field), descending: descending)) }
   }
 
-  /// At most this many documents.
+  /// Limits the result to this many documents.
   public func limit(_ count: Int) -> DocumentQuery {
     changed { query in
       guard count >= 0 else { throw FirestoreError(.invalidArgument, "a limit is not negative") }
@@ -67,7 +70,7 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Leaves out this many documents at the start; each is read nonetheless.
+  /// Skips this many documents at the start. The server still reads each of them.
   public func offset(_ count: Int) -> DocumentQuery {
     changed { query in
       guard count >= 0 else { throw FirestoreError(.invalidArgument, "an offset is not negative") }
@@ -75,7 +78,7 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Only these fields of the documents; no fields for an empty list.
+  /// Reads only these fields of the documents, or no fields if the list is empty.
   public func select(_ fields: [String]) -> DocumentQuery {
     changed { query in
       let paths = try fields.map(FieldPath.parse)
@@ -83,7 +86,7 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  // MARK: Positions
+  //MARK: Cursors
 
   /// Starts at the documents whose ordered fields have these values.
   public func start<each T: Encodable>(at values: repeat each T) -> DocumentQuery {
@@ -105,9 +108,9 @@ public struct DocumentQuery: Sendable {
     changed { $0.end = Query.Cursor(try Self.encode(repeat each values), before: true) }
   }
 
-  /// Starts after a document, which is how one page follows another.
+  /// Starts after a document, to read a large result page by page.
   ///
-  /// Set the orders first.
+  /// Set the orders first, because they determine the position of the document.
   public func start(afterDocument document: DocumentSnapshot) -> DocumentQuery {
     changed { query in
       query.orders = Self.finalOrders(query)
@@ -115,7 +118,7 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Starts with a document; set the orders first.
+  /// Starts at a document. Set the orders first, because they determine its position.
   public func start(atDocument document: DocumentSnapshot) -> DocumentQuery {
     changed { query in
       query.orders = Self.finalOrders(query)
@@ -130,7 +133,7 @@ public struct DocumentQuery: Sendable {
     return encoded
   }
 
-  /// The orders, including those that the server adds: fields of inequalities, then the name.
+  /// Returns the orders with those that the server adds: fields with inequalities, then the name.
   static func finalOrders(_ query: Query) -> [Query.Order] {
     var orders = query.orders
     let descending = orders.last?.descending ?? false
@@ -180,21 +183,24 @@ public struct DocumentQuery: Sendable {
 
   /// Reads the documents as of one moment.
   ///
-  /// The whole answer is held in memory; `limit` and `start(afterDocument:)` page through more.
-  /// Throws `FirestoreError`: `invalidArgument` for a query that makes no sense, `failedPrecondition`
-  /// for one that lacks an index, and whatever `DocumentReference.get()` throws.
+  /// The whole result is held in memory. Use `limit` and `start(afterDocument:)` to read a large
+  /// result in pages. Throws `FirestoreError`: `invalidArgument` for an invalid query,
+  /// `failedPrecondition` for a query without the index that it needs, and the errors of
+  /// `DocumentReference.get()`.
   public func get() async throws -> QuerySnapshot {
     try await firestore.calls.run(try validQuery(), of: firestore, transaction: nil)
   }
 
   /// Counts the documents without reading them.
   ///
-  /// Throws `FirestoreError`, as `get()` does.
+  /// Throws the same errors as `get()`.
   public func count() async throws -> Int {
     try await firestore.calls.count(try validQuery(), transaction: nil)
   }
 
-  /// The documents now and after every change, see `QuerySnapshots`.
+  /// Returns a sequence of the current documents and their state after every change.
+  ///
+  /// See `QuerySnapshots` for its behavior.
   public func snapshots() -> QuerySnapshots {
     QuerySnapshots(query: self)
   }

@@ -1,4 +1,4 @@
-/// The place of a document, whether or not the document exists.
+/// A reference to a document, which may or may not exist.
 ///
 /// ```swift
 /// let tina = firestore.document("users/tina")
@@ -7,7 +7,7 @@
 /// let name = try await tina.get().fields["name"]
 /// ```
 public struct DocumentReference: Sendable {
-  /// The database it belongs to.
+  /// The database that contains the document.
   public let firestore: Firestore
   let resourcePath: ResourcePath
 
@@ -16,30 +16,30 @@ public struct DocumentReference: Sendable {
     self.resourcePath = resourcePath
   }
 
-  /// The document's own id.
+  /// The last segment of the document's path.
   public var id: String { resourcePath.id ?? "" }
 
-  /// The path below the database, such as `chats/c1`.
+  /// The document's path below the database, such as `chats/c1`.
   public var path: String { resourcePath.description }
 
-  /// The full name, as reference values hold it.
+  /// The full resource name, as stored in reference values.
   public var name: DocumentName {
     DocumentName(database: firestore.database, path: resourcePath)
   }
 
-  /// The collection that the document belongs to.
+  /// The collection that contains the document.
   public var parent: CollectionReference {
     CollectionReference(firestore: firestore, resourcePath: resourcePath.parent)
   }
 
-  /// A collection below this document.
+  /// Returns a reference to a collection below this document.
   ///
-  /// An id with a slash throws where the reference is used.
+  /// An id that contains a slash throws where the reference is used.
   public func collection(_ id: String) -> CollectionReference {
     CollectionReference(firestore: firestore, resourcePath: resourcePath.appending(id))
   }
 
-  /// The collections below this document.
+  /// Lists the collections below this document.
   ///
   /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func listCollections() async throws -> [CollectionReference] {
@@ -50,35 +50,38 @@ public struct DocumentReference: Sendable {
 
   // MARK: Reading
 
-  /// Reads the document; a missing one has `exists` false.
+  /// Reads the document. If it does not exist, `exists` of the snapshot is false.
   ///
-  /// Throws `FirestoreError`: `unavailable` or `deadlineExceeded` when the server does not answer,
-  /// `permissionDenied` when the rules refuse, `invalidArgument` for a path that names nothing.
+  /// Throws `FirestoreError`: `unavailable` or `deadlineExceeded` if the server does not respond,
+  /// `permissionDenied` if the rules refuse access, and `invalidArgument` for a path that does not
+  /// name a document.
   public func get() async throws -> DocumentSnapshot {
     let snapshots = try await firestore.getAll([self])
     return snapshots[0]
   }
 
-  /// The document now and after every change, see `DocumentSnapshots`.
+  /// Returns a sequence of the current document and its state after every change.
+  ///
+  /// See `DocumentSnapshots` for its behavior.
   public func snapshots() -> DocumentSnapshots {
     DocumentSnapshots(reference: self)
   }
 
   // MARK: Writing
 
-  /// Writes the document if there is none yet; otherwise throws `alreadyExists`.
+  /// Creates the document; throws `FirestoreError` `alreadyExists` if it exists.
   @discardableResult
   public func create(_ data: some Encodable) async throws -> WriteResult {
     try await commit { try $0.create(self, data) }
   }
 
-  /// Writes the document if there is none yet; otherwise throws `alreadyExists`.
+  /// Creates the document; throws `FirestoreError` `alreadyExists` if it exists.
   @discardableResult
   public func create(_ fields: [String: FieldValue]) async throws -> WriteResult {
     try await commit { try $0.create(self, fields) }
   }
 
-  /// Writes the document, replacing an existing one or merging into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -86,7 +89,7 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.set(self, data, mode) }
   }
 
-  /// Writes the document, replacing an existing one or merging into it.
+  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -97,10 +100,10 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.set(self, fields, mode) }
   }
 
-  /// Changes the fields at the given paths, such as `address.city`; other fields stay.
+  /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
   ///
-  /// Throws `notFound` when there is no document, and `failedPrecondition` when it was last changed
-  /// at a time other than `lastUpdated`.
+  /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
+  /// it was last changed at a time other than `lastUpdated`.
   @discardableResult
   public func update(
     _ fields: [String: FieldValue],
@@ -109,7 +112,7 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }
 
-  /// Changes the fields at the given paths; the keys of `fields` are read as paths.
+  /// Changes the fields whose paths are the keys of the encoded `fields`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -120,10 +123,10 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }
 
-  /// Deletes the document; the collections below it stay.
+  /// Deletes the document. The collections below it stay.
   ///
-  /// Without a condition a missing document is no error.
-  /// Throws `FirestoreError`: `notFound` or `failedPrecondition` when the condition does not hold.
+  /// Without a condition a missing document is not an error. Throws `FirestoreError` `notFound` or
+  /// `failedPrecondition` if the condition is not met.
   @discardableResult
   public func delete(_ condition: DeleteCondition = .none) async throws -> WriteResult {
     try await commit { try $0.delete(self, condition) }
@@ -148,21 +151,21 @@ public struct DocumentReference: Sendable {
 }
 
 extension DocumentReference: Hashable {
-  /// Whether both are the same document of the same database.
+  /// Returns true if both refer to the same document of the same database.
   public static func == (left: DocumentReference, right: DocumentReference) -> Bool {
     left.name == right.name
   }
 
-  /// Hashes what `==` compares.
+  /// Hashes the full resource name.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(name)
   }
 }
 
 extension DocumentReference: Encodable {
-  /// Writes a reference value, or the full name for other encoders.
+  /// Encodes a reference value for Firestore, or the full resource name for other encoders.
   ///
-  /// Throws the encoder's error.
+  /// Rethrows the error of the encoder.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(name)

@@ -1,8 +1,8 @@
-/// A document as it was when it was read.
+/// The state of a document when it was read.
 public struct DocumentSnapshot: Sendable {
-  /// The document's place.
+  /// The reference from which the document was read.
   public let reference: DocumentReference
-  /// The document; nil when there was none.
+  /// The document; nil if it did not exist.
   public let document: FirestoreDocument?
   /// The time as of which the document was read.
   public let readTime: Timestamp
@@ -13,30 +13,31 @@ public struct DocumentSnapshot: Sendable {
     self.readTime = readTime
   }
 
-  /// The document's own id.
+  /// The last segment of the document's path.
   public var id: String { reference.id }
 
-  /// Whether there was a document.
+  /// True if the document existed when it was read.
   public var exists: Bool { document != nil }
 
-  /// The fields; empty when there was no document.
+  /// The fields; empty if the document did not exist.
   public var fields: MapValue { document?.fields ?? [:] }
 
-  /// When the document was created; nil when there was none.
+  /// The time at which the document was created; nil if it did not exist.
   public var createTime: Timestamp? { document?.createTime }
 
-  /// When the document was last changed; nil when there was none.
+  /// The time at which the document was last changed; nil if it did not exist.
   public var updateTime: Timestamp? { document?.updateTime }
 
-  /// The value at a path such as `address.city`; nil when there is none.
+  /// The value at a path such as `address.city`; nil if there is none or the path is invalid.
   public subscript(path: String) -> FirestoreValue? {
     guard let path = FieldPath(clientText: path) else { return nil }
     return fields[path]
   }
 
-  /// The document as a Swift value.
+  /// Decodes the document as a Swift value.
   ///
-  /// Throws `notFound` when there was no document, and `ValueCodingError` when it does not fit.
+  /// Throws `FirestoreError` `notFound` if the document did not exist, and `ValueCodingError` if it
+  /// does not decode.
   public func data<T: Decodable>(as type: T.Type = T.self) throws -> T {
     guard let document else {
       throw FirestoreError(.notFound, "there is no document \(reference.path)")
@@ -45,25 +46,25 @@ public struct DocumentSnapshot: Sendable {
   }
 }
 
-/// The documents that a query found.
+/// The documents that match a query, as of one moment.
 public struct QuerySnapshot: Sendable, RandomAccessCollection {
-  /// The documents in the query's order; each exists.
+  /// The documents in the order of the query, all of which exist.
   public let documents: [DocumentSnapshot]
   /// The time as of which the documents were read.
   public let readTime: Timestamp
-  /// What is different from the snapshot before; in the first one every document is added.
+  /// The differences from the previous snapshot. In the first snapshot every document is added.
   public let changes: [Change]
 
-  /// What has become of one document since the snapshot before.
+  /// A change of one document since the previous snapshot.
   public struct Change: Sendable {
-    /// Whether a document came, changed or went.
+    /// The kinds of changes of a query's result.
     public enum Kind: Sendable, Hashable {
       case added, modified, removed
     }
 
-    /// What has become of the document.
+    /// The kind of the change.
     public let kind: Kind
-    /// The document; if it was removed, as the snapshot before had it.
+    /// The document. If it was removed, its state in the previous snapshot.
     public let document: DocumentSnapshot
   }
 
@@ -80,7 +81,7 @@ public struct QuerySnapshot: Sendable, RandomAccessCollection {
   /// The document at a position.
   public subscript(position: Int) -> DocumentSnapshot { documents[position] }
 
-  /// The documents as Swift values; throws for the first one that does not fit.
+  /// Decodes the documents as Swift values; throws for the first document that does not decode.
   public func data<T: Decodable>(as type: T.Type = T.self) throws -> [T] {
     try documents.map { try $0.data(as: type) }
   }

@@ -1,14 +1,14 @@
 import DocumentModel
 
-/// What a write puts into a field: a value, or something that the server computes.
+/// The new content of a field: a value, or a transform that the server computes.
 ///
-/// Literals are values, and a dictionary may mix them with any other `Encodable` value:
+/// Literals are values, and a dictionary can mix field values with any other `Encodable` values:
 ///
 /// ```swift
 /// try await reference.set(["text": text, "likes": 0, "sentAt": FieldValue.serverTimestamp])
 /// ```
 ///
-/// `.value(_:)` makes a field's value from anything that can be encoded.
+/// Use `.value(_:)` to create a field value from any encodable value.
 public struct FieldValue: Sendable {
   enum Kind: Sendable {
     case value(FirestoreValue)
@@ -21,7 +21,9 @@ public struct FieldValue: Sendable {
 
   let kind: Kind
 
-  /// A value; one that cannot be encoded throws when the write is made.
+  /// Returns a field value for an encodable value.
+  ///
+  /// An encoding error is thrown when the write is made.
   public static func value(_ value: some Encodable) -> FieldValue {
     do {
       return FieldValue(kind: .value(try ValueEncoder().encode(value)))
@@ -30,22 +32,26 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// The time at which the server handles the request, in milliseconds.
+  /// A transform that sets the field to the time at which the server handles the request.
+  ///
+  /// The time has a precision of milliseconds.
   public static let serverTimestamp = FieldValue(kind: .transform(.requestTime))
 
-  /// Adds to the present number, or to zero if there is none.
+  /// Returns a transform that adds to the field's number, or to zero if it has none.
   ///
-  /// Sums of integers stop at the ends of their range.
+  /// A sum of integers that overflows becomes the minimum or maximum integer.
   public static func increment(_ by: Int) -> FieldValue {
     FieldValue(kind: .transform(.increment(.integer(Int64(by)))))
   }
 
-  /// Adds to the present number, or to zero if there is none.
+  /// Returns a transform that adds to the field's number, or to zero if it has none.
   public static func increment(_ by: Double) -> FieldValue {
     FieldValue(kind: .transform(.increment(.double(by))))
   }
 
-  /// Appends the elements that the array does not have yet, each only once.
+  /// Returns a transform that appends the elements that the array does not contain yet.
+  ///
+  /// Each element is appended only once.
   public static func arrayUnion<each Element: Encodable>(
     _ elements: repeat each Element
   ) -> FieldValue {
@@ -56,7 +62,7 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// Removes all elements equal to one of these.
+  /// Returns a transform that removes all array elements that are equal to one of these.
   public static func arrayRemove<each Element: Encodable>(
     _ elements: repeat each Element
   ) -> FieldValue {
@@ -67,7 +73,7 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// Removes the field; allowed only where fields are merged or updated.
+  /// A marker that removes the field. It is allowed only where fields are merged or updated.
   public static let delete = FieldValue(kind: .delete)
 
   private static func encode<each Element: Encodable>(
@@ -80,18 +86,18 @@ public struct FieldValue: Sendable {
 }
 
 extension FieldValue {
-  /// The fields of a dictionary whose values are field values or anything that can be encoded.
+  /// Returns the fields of a dictionary whose values are field values or other encodable values.
   static func fields(_ values: [String: any Encodable]) -> [String: FieldValue] {
     values.mapValues { FieldValue(any: $0) }
   }
 
-  /// The fields of a dictionary that holds field values at any depth; nil for anything else.
+  /// Returns the fields of a dictionary whose type can hold field values; nil for other types.
   static func fields(holdingFieldValues data: some Encodable) -> [String: FieldValue]? {
     guard holdsFieldValues(type(of: data)) else { return nil }
     return (data as? [String: any Encodable]).map(fields)
   }
 
-  /// A value of any type; dictionaries and arrays keep what the server computes inside them.
+  /// Creates a field value from any value. Transforms inside dictionaries and arrays are kept.
   private init(any value: any Encodable) {
     if let field = value as? FieldValue {
       self = field
@@ -105,8 +111,9 @@ extension FieldValue {
   }
 }
 
-/// A collection that may hold field values, told by its type, so that long arrays of numbers are not
-/// looked through.
+/// A collection that may hold field values.
+///
+/// This is determined by its type, so that long arrays of numbers need not be searched.
 private protocol FieldValueHolder {
   static var holdsFieldValues: Bool { get }
 }
@@ -125,11 +132,11 @@ extension Dictionary: FieldValueHolder {
 }
 
 extension FieldValue: Encodable {
-  /// Writes a value; throws `EncodingError` for one that only the server can compute.
+  /// Encodes a value; throws `EncodingError` for a transform that only the server can compute.
   ///
-  /// Firestore accepts computed fields in dictionaries of fields, not inside encodable types.
+  /// Firestore accepts transforms in dictionaries of fields, but not inside encodable types.
   public func encode(to encoder: any Encoder) throws {
-    // By the container, which knows Firestore's own types; a value by itself writes JSON.
+    // The container knows Firestore's own types, while a value that encodes itself writes JSON.
     var container = encoder.singleValueContainer()
     switch kind {
     case .value(let value): try container.encode(value)
@@ -152,21 +159,21 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  /// A string.
+  /// Creates a string value.
   public init(stringLiteral value: String) { kind = .value(.string(value)) }
-  /// An integer.
+  /// Creates an integer value.
   public init(integerLiteral value: Int64) { kind = .value(.integer(value)) }
-  /// A double.
+  /// Creates a double value.
   public init(floatLiteral value: Double) { kind = .value(.double(value)) }
-  /// A boolean.
+  /// Creates a boolean value.
   public init(booleanLiteral value: Bool) { kind = .value(.boolean(value)) }
-  /// Null, which is a value; `delete` removes a field.
+  /// Creates a null value. Use `delete` to remove a field.
   public init(nilLiteral: ()) { kind = .value(.null) }
-  /// An array of values; the server computes nothing inside arrays.
+  /// Creates an array. Its elements must not be transforms, which arrays cannot contain.
   public init(arrayLiteral elements: FieldValue...) { kind = .array(elements) }
-  /// A map, whose fields may be computed.
+  /// Creates a map, whose fields may be transforms.
   public init(dictionaryLiteral elements: (String, FieldValue)...) {
-    // Of equal keys the last one counts, as in successive assignments.
+    // The last of equal keys counts, as in successive assignments.
     kind = .map(Dictionary(elements) { _, last in last })
   }
 }

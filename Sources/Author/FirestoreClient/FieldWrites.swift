@@ -1,14 +1,14 @@
 import DocumentModel
 
-/// Fields sorted for a write: what is stored, what is removed, what the server computes.
+/// The fields of a write, divided into stored values, deletions and transforms.
 struct FieldWrites {
   private(set) var fields: MapValue = [:]
-  /// Paths of the stored values, down to the leaves; an empty map is a leaf.
+  /// The paths of the innermost stored values. An empty map counts as a value.
   private(set) var leaves: [FieldPath] = []
   private(set) var deletions: [FieldPath] = []
   private(set) var transforms: [FieldTransform] = []
 
-  /// Sorts out the fields of a document, whose keys are raw.
+  /// Divides the fields of a document, whose keys are field names and not paths.
   init(_ fields: [NamedFieldValue]) throws {
     for (key, value) in FieldValue.sorted(fields) { try add(value, at: FieldPath([key])) }
   }
@@ -38,9 +38,9 @@ struct FieldWrites {
     for (key, entry) in entries { addLeaves(of: entry, at: FieldPath(path.segments + [key])) }
   }
 
-  // MARK: The three kinds of write
+  //MARK: Kinds of writes
 
-  /// A write of the whole document.
+  /// Returns a write that replaces the whole document; throws if a field is to be deleted.
   func replacement(of name: DocumentName, precondition: Precondition) throws -> Write {
     if let deletion = deletions.first {
       throw FirestoreError(
@@ -54,7 +54,7 @@ struct FieldWrites {
     )
   }
 
-  /// A write of the given fields, or only of those at `paths`; other fields stay.
+  /// Returns a write of the given fields, or only of those at `paths`, that keeps other fields.
   func merge(into name: DocumentName, only paths: [FieldPath]?) throws -> Write {
     guard let paths else {
       return Write(
@@ -90,7 +90,7 @@ struct FieldWrites {
     )
   }
 
-  /// A write of the fields at the given paths into a document that must exist.
+  /// Returns a write of the fields at the given paths in a document that must exist.
   static func update(
     of name: DocumentName,
     _ fields: [(path: FieldPath, value: FieldValue)],
@@ -124,7 +124,7 @@ struct FieldWrites {
   }
 
   private static func refuseOverlaps(_ paths: [FieldPath]) throws {
-    // In this order, everything below a path follows it directly.
+    // In sorted order, the paths below a path follow it immediately.
     let sorted = paths.sorted()
     for (upper, lower) in zip(sorted, sorted.dropFirst()) where lower.isBelowOrEqual(to: upper) {
       throw FirestoreError(.invalidArgument, "\(upper) and \(lower) cannot be updated at once")
@@ -133,7 +133,7 @@ struct FieldWrites {
 }
 
 extension FieldValue {
-  /// A value without computed parts, which arrays may not have.
+  /// Returns the value without transforms, which arrays cannot contain; throws if it has any.
   fileprivate func plain(at path: FieldPath) throws -> FirestoreValue {
     switch kind {
     case .value(let value): return value
@@ -149,9 +149,10 @@ extension FieldValue {
     }
   }
 
-  /// A value and the computed parts inside its maps.
+  /// Splits the value into its stored part and the transforms inside its maps.
   ///
-  /// The value is nil when all of it is computed, so that its stored siblings stay.
+  /// The stored part is nil if the value consists of transforms only. Then other stored fields of
+  /// the same map stay.
   fileprivate func split(at path: FieldPath) throws -> (FirestoreValue?, [FieldTransform]) {
     guard case .map(let entries) = kind, !entries.isEmpty else { return (try plain(at: path), []) }
     var fields: MapValue = [:]
@@ -175,21 +176,24 @@ extension FieldValue {
   }
 }
 
-/// A field of a document to be written; a Swift dictionary could not hold all names at once.
+/// A field of a document to write.
+///
+/// This is not a dictionary entry, because Swift considers some field names equal that Firestore
+/// distinguishes.
 typealias NamedFieldValue = (key: String, value: FieldValue)
 
 extension FieldValue {
-  /// The fields ordered by their names' bytes, so that equal writes look equal on the wire.
+  /// Sorts fields by the bytes of their names, so that equal writes have equal encodings.
   static func sorted(_ fields: [NamedFieldValue]) -> [NamedFieldValue] {
     fields.sorted { ValueOrder.compareText($0.key, $1.key) == .less }
   }
 }
 
 extension FieldPath {
-  /// Reads a path as Firestore's clients write it.
+  /// Parses a path in the form that Firestore's clients use.
   ///
-  /// It is either the canonical spelling with backquotes, or segments between dots that have any
-  /// characters but `~*/[]` and the backquote.
+  /// The form is either the canonical spelling with backquotes, or segments separated by dots. The
+  /// segments may contain any characters except `~*/[]` and the backquote.
   init?(clientText text: String) {
     if let path = FieldPath(text) {
       self = path
@@ -202,7 +206,7 @@ extension FieldPath {
     self.init(segments)
   }
 
-  /// The path, or an error that quotes it.
+  /// Parses a path; throws an error that quotes the text if it is invalid.
   static func parse(_ text: String) throws(FirestoreError) -> FieldPath {
     guard let path = FieldPath(clientText: text) else {
       throw FirestoreError(

@@ -5,21 +5,21 @@ import GoogleAccess
 public import OutboundHTTP
 import RuntimeSupport
 
-/// A Firestore database, as a function or a server sees it.
+/// A Firestore database, as used by a function or a server.
 ///
 /// ```swift
 /// let firestore = Firestore(environment: await FunctionsApp.environment())
 /// let user: User = try await firestore.document("users/tina").get().data()
 /// ```
 ///
-/// It is a value; copies share connections. It has the rights of the server client: access rules do
-/// not apply, unless `acting(as:)` says otherwise.
+/// It is a value, and copies share their connections. By default it has the access rights of the
+/// server client, so security rules do not apply. Use `acting(as:)` for other rights.
 public struct Firestore: Sendable {
-  /// The database's name.
+  /// The project and id of the database.
   public let database: DatabaseName
   let calls: FirestoreCalls
 
-  /// A database reached over HTTP, according to the settings.
+  /// Creates a client that accesses a database over HTTP, according to the settings.
   public init(
     _ settings: FirestoreSettings,
     http: any HTTPTransport = OutboundClient()
@@ -38,10 +38,11 @@ public struct Firestore: Sendable {
     )
   }
 
-  /// A database that an environment describes, see `FirestoreSettings(environment:)`.
+  /// Creates a client for the database that an environment describes.
   ///
-  /// A missing variable throws with the first call and not here, because a functions binary also
-  /// runs without any variables, to write its manifest.
+  /// See `FirestoreSettings(environment:)` for the variables. A missing variable throws with the
+  /// first call instead of here, because a functions binary also runs without any variables to
+  /// write its manifest.
   public init(
     environment: [String: String],
     http: (any HTTPTransport)? = nil
@@ -60,7 +61,7 @@ public struct Firestore: Sendable {
     }
   }
 
-  /// A database reached in any other way, such as straight through an emulator's handlers.
+  /// Creates a client with another transport, such as one that calls an emulator directly.
   package init(
     project: String,
     database: String = "(default)",
@@ -83,9 +84,9 @@ public struct Firestore: Sendable {
     self.calls = calls
   }
 
-  /// The same database with the rights of someone else.
+  /// Returns the same database with other access rights.
   ///
-  /// With a user's token the access rules decide what is read and written.
+  /// With a user's ID token the security rules decide what is read and written.
   public func acting(as credential: FirestoreCredential) -> Firestore {
     var calls = calls
     calls.credential = credential
@@ -94,30 +95,32 @@ public struct Firestore: Sendable {
 
   // MARK: References
 
-  /// A collection by its path, such as `chats` or `chats/c1/messages`.
+  /// Returns a reference to a collection by its path, such as `chats` or `chats/c1/messages`.
   ///
-  /// Every slash separates: pass an id that comes from outside to a reference's `document(_:)`,
-  /// which refuses slashes. A path that does not name a collection throws where it is used.
+  /// Every slash separates segments. Pass an untrusted id to the `document(_:)` method of a
+  /// reference instead, which refuses slashes. A path that does not name a collection throws where
+  /// the reference is used.
   public func collection(_ path: String) -> CollectionReference {
     CollectionReference(firestore: self, resourcePath: ResourcePath(slashSeparated: path))
   }
 
-  /// A document by its path, such as `chats/c1`.
+  /// Returns a reference to a document by its path, such as `chats/c1`.
   ///
-  /// Every slash separates, see `collection(_:)`.
+  /// Every slash separates segments; see `collection(_:)`. A path that does not name a document
+  /// throws where the reference is used.
   public func document(_ path: String) -> DocumentReference {
     DocumentReference(firestore: self, resourcePath: ResourcePath(slashSeparated: path))
   }
 
-  /// A document by its full name, as reference values and events hold it.
+  /// Returns a reference to a document by its full resource name, as stored in values and events.
   ///
-  /// The document must be in this database; any other throws where it is used.
+  /// A document of another database throws where the reference is used.
   public func document(_ name: DocumentName) -> DocumentReference {
     let path = name.database == database ? name.path : ResourcePath()
     return DocumentReference(firestore: self, resourcePath: path)
   }
 
-  /// All collections with one id, wherever they are.
+  /// Returns a query for the documents of all collections with the same id, wherever they are.
   public func collectionGroup(_ id: String) -> DocumentQuery {
     DocumentQuery(
       firestore: self,
@@ -125,7 +128,7 @@ public struct Firestore: Sendable {
     )
   }
 
-  /// The collections at the root.
+  /// Lists the collections at the root of the database.
   ///
   /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func listCollections() async throws -> [CollectionReference] {
@@ -133,16 +136,17 @@ public struct Firestore: Sendable {
       .map { collection($0) }
   }
 
-  // MARK: Many documents
+  //MARK: Multiple documents
 
-  /// Reads documents as of one moment, in the given order; missing ones have `exists` false.
+  /// Reads documents as of one moment, in the given order.
   ///
-  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
+  /// If a document does not exist, `exists` of its snapshot is false. Throws `FirestoreError`, as
+  /// `DocumentReference.get()` does.
   public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
     try await calls.get(references, of: self, transaction: nil)
   }
 
-  /// An empty batch of writes that are committed together or not at all.
+  /// Returns an empty batch of writes, which are committed together or not at all.
   public func batch() -> WriteBatch {
     WriteBatch(firestore: self)
   }

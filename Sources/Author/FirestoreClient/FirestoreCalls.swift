@@ -10,7 +10,7 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// The calls in terms of the document model, with their retries.
+/// The calls of the client in terms of the document model, including their retries.
 struct FirestoreCalls: Sendable {
   let transport: any FirestoreTransport
   var credential: FirestoreCredential
@@ -28,7 +28,7 @@ struct FirestoreCalls: Sendable {
     let names = try references.map { try $0.validName() }
     let request = Google_Firestore_V1_BatchGetDocumentsRequest.with {
       $0.database = firestore.database.description
-      // The server answers each name once, however often it is requested.
+      // The server returns each name once, regardless of how often it is requested.
       $0.documents = Set(names).map(\.description)
       if let transaction { $0.transaction = Data(transaction) }
     }
@@ -164,7 +164,7 @@ struct FirestoreCalls: Sendable {
 
   // MARK: Lists
 
-  /// The most pages; a document has few collections, so more pages mean a loop.
+  /// The maximum number of pages. A document has few collections, so more pages indicate a loop.
   private static let collectionPagesMax = 1000
 
   func listCollectionIDs(database: DatabaseName, parent: ResourcePath) async throws -> [String] {
@@ -197,7 +197,7 @@ struct FirestoreCalls: Sendable {
       $0.pageSize = Int32(clamping: pageSize)
       $0.pageToken = pageToken ?? ""
       $0.showMissing = true
-      // Only the names.
+      // The mask requests only the names of the documents.
       $0.mask.fieldPaths = ["__name__"]
     }
     let answer = try await retries.run(isIdempotent: true) {
@@ -211,7 +211,7 @@ struct FirestoreCalls: Sendable {
     )
   }
 
-  // MARK: Reading answers
+  //MARK: Reading responses
 
   private func read<Output>(_ convert: () throws -> Output) throws -> Output {
     do {
@@ -226,9 +226,9 @@ struct FirestoreCalls: Sendable {
   }
 }
 
-/// What a transaction may do.
+/// The kind of a transaction.
 enum TransactionKind: Sendable {
-  /// With the id of the previous attempt, whose place in line it takes over.
+  /// A transaction with locks. It takes the place in the queue of the attempt with the given id.
   case readWrite(retrying: [UInt8]?)
   case readOnly(at: Timestamp?)
 }

@@ -1,17 +1,18 @@
 @_exported public import RuntimeSupport
 
-/// Why a call failed.
+/// The error of a failed call.
 public struct FirestoreError: Error, Sendable, CustomStringConvertible {
-  /// The status that the server gave or the client decided on.
+  /// The status that the server returned or the client determined.
   public var code: StatusCode
-  /// What happened, to what, and if possible what to do.
+  /// A description of the failure and, if possible, of what to do about it.
   public var message: String
-  /// Whether the server may have carried out a write although it did not say so.
+  /// True if the server may have carried out the write although it did not confirm it.
   ///
-  /// If so, look before writing again, unless the write may happen twice.
+  /// In this case read the current state before you repeat the write, unless the write may happen
+  /// twice.
   public package(set) var mayHaveActed: Bool
 
-  /// An error with a status and a sentence.
+  /// Creates an error with a status and a message.
   public init(_ code: StatusCode, _ message: String) {
     self.init(code, message, mayHaveActed: false)
   }
@@ -22,10 +23,10 @@ public struct FirestoreError: Error, Sendable, CustomStringConvertible {
     self.mayHaveActed = mayHaveActed
   }
 
-  /// The status's name and the message.
+  /// The name of the status, followed by the message.
   public var description: String { "\(code.name): \(message)" }
 
-  /// The error of another room, with that error's status.
+  /// Creates an error from an error of another module, with the same status and message.
   init(_ error: any StatusConvertible) {
     self.init(error.statusCode, error.statusMessage)
   }

@@ -1,23 +1,25 @@
 package import GoogleAccess
 
-/// The place of a database and how to talk to it.
+/// The address of a database and the settings with which to access it.
 public struct FirestoreSettings: Sendable {
-  /// The project's id.
+  /// The id of the Firebase project.
   public var project: String
-  /// The database's id within the project.
+  /// The id of the database within the project, usually `(default)`.
   public var database: String
-  /// The address before `/v1`, such as `http://127.0.0.1:8080`.
+  /// The base URL without `/v1`, such as `http://127.0.0.1:8080`.
   public var endpoint: String
-  /// The rights that calls use.
+  /// The access rights of the calls.
   public var credential: FirestoreCredential
-  /// How long one call may take.
+  /// The time limit of one call.
   public var timeout: Duration
-  /// The largest answer; a larger one fails, so page through large results with `limit`.
+  /// The maximum size of a response in bytes.
+  ///
+  /// A larger response fails. Use `limit` to read large results in pages.
   public var responseBytesMax: Int
-  /// The source of the administrator's access tokens; nil if the word `owner` is enough.
+  /// The source of the administrator's access tokens; nil if the server accepts `owner`.
   package var credentials: CredentialsSource?
 
-  /// Settings with every default visible.
+  /// Creates settings from explicit values.
   public init(
     project: String,
     database: String = "(default)",
@@ -34,14 +36,15 @@ public struct FirestoreSettings: Sendable {
     self.responseBytesMax = responseBytesMax
   }
 
-  /// An emulator or production, according to an environment that is handed in.
+  /// Creates settings for an emulator or for production, as described by an environment.
   ///
   /// `FIRESTORE_EMULATOR_HOST` names an emulator and takes precedence. Without it the database is
-  /// Google's, with the credentials of the key file that `GOOGLE_APPLICATION_CREDENTIALS` names, or
-  /// of the metadata server (on Cloud Run, or as `GCE_METADATA_HOST` says). The project is
-  /// `GCLOUD_PROJECT`, else `GOOGLE_CLOUD_PROJECT`, else the key file's. Throws
-  /// `failedPrecondition` when something is missing, and when production would be a mistake: for a
-  /// function that an emulator runs, and for a project whose id begins with `demo-`.
+  /// Google's. The credentials then come from the key file that `GOOGLE_APPLICATION_CREDENTIALS`
+  /// names, or from the metadata server on Cloud Run or at `GCE_METADATA_HOST`. The project is the
+  /// value of `GCLOUD_PROJECT`, else of `GOOGLE_CLOUD_PROJECT`, else the project of the key file.
+  ///
+  /// Throws `failedPrecondition` if a variable is missing. It also throws if production would be a
+  /// mistake: for a function that an emulator runs, and for a project whose id begins with `demo-`.
   public init(environment: [String: String]) throws {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -77,22 +80,22 @@ public struct FirestoreSettings: Sendable {
     credentials = source
   }
 
-  /// Google's Firestore.
+  /// The base URL of Google's Firestore.
   public static let productionEndpoint = "https://firestore.googleapis.com"
 }
 
-/// The rights that a call uses.
+/// The access rights of a call.
 public enum FirestoreCredential: Sendable, Hashable, CustomStringConvertible {
-  /// The administrator's rights, to which access rules do not apply.
+  /// The rights of the administrator, to whom security rules do not apply.
   ///
-  /// Emulators accept the word `owner` for it, production an access token.
+  /// Emulators accept `owner` as the administrator's token. Production requires an access token.
   case admin
-  /// The rights of a signed-in user, by the user's ID token.
+  /// The rights of a signed-in user, identified by an ID token.
   case idToken(String)
-  /// The rights of somebody who is not signed in.
+  /// The rights of a caller who is not signed in.
   case anonymous
 
-  /// Only the kind, because a token must not be written to a log.
+  /// The kind of credential without its token, which must not appear in a log.
   public var description: String {
     switch self {
     case .admin: "admin"

@@ -1,13 +1,13 @@
-/// How a field relates to a value.
+/// The comparison of a field with a value.
 public enum FilterOperator: Sendable, Hashable, CaseIterable {
   case equal, notEqual, lessThan, lessThanOrEqual, greaterThan, greaterThanOrEqual
-  /// The field is an array with this element.
+  /// The field is an array that contains the value.
   case arrayContains
-  /// The field is an array with one of these elements.
+  /// The field is an array that contains at least one of the values.
   case arrayContainsAny
-  /// The field equals one of these values.
+  /// The field is equal to one of the values.
   case `in`
-  /// The field exists and equals none of these values.
+  /// The field exists and is equal to none of the values.
   case notIn
 
   var wire: Query.FieldOperator {
@@ -26,13 +26,14 @@ public enum FilterOperator: Sendable, Hashable, CaseIterable {
   }
 }
 
-/// A condition on documents.
+/// A condition that documents must meet to be in the result of a query.
 public struct QueryFilter: Sendable {
   let result: Result<Query.Filter, any Error>
 
-  /// A field that relates to a value as the operator says; `__name__` is the document itself.
+  /// Returns the condition that a field satisfies a comparison with a value.
   ///
-  /// A path or value that cannot be used throws when the query runs.
+  /// The field `__name__` stands for the document itself. An invalid path or value throws when the
+  /// query runs.
   public static func field(
     _ field: String,
     _ relation: FilterOperator,
@@ -42,7 +43,7 @@ public struct QueryFilter: Sendable {
       result: Result {
         let path = try FieldPath.parse(field)
         let value = try ValueEncoder().encode(value)
-        // On the wire, equality with null and NaN has its own operators.
+        // The protocol has separate operators for equality with null and NaN.
         return switch (relation, value) {
         case (.equal, .null): .unary(path, .isNull)
         case (.notEqual, .null): .unary(path, .isNotNull)
@@ -54,12 +55,12 @@ public struct QueryFilter: Sendable {
     )
   }
 
-  /// All of the conditions.
+  /// Returns a condition that requires all of the given conditions.
   public static func and(_ filters: QueryFilter...) -> QueryFilter {
     QueryFilter(result: Result { .and(try filters.map { try $0.result.get() }) })
   }
 
-  /// At least one of the conditions.
+  /// Returns a condition that requires at least one of the given conditions.
   public static func or(_ filters: QueryFilter...) -> QueryFilter {
     QueryFilter(result: Result { .or(try filters.map { try $0.result.get() }) })
   }

@@ -11,17 +11,21 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// Firestore's REST surface: protobuf's JSON over HTTP, and WebChannel for what REST lacks.
+/// A transport over Firestore's REST API, with WebChannel for listening.
+///
+/// REST does not support listening.
 struct RESTTransport: FirestoreTransport {
   let endpoint: String
   let timeout: Duration
   let responseBytesMax: Int
   let http: any HTTPTransport
-  /// The administrator's access tokens; nil for an emulator.
+  /// The source of the administrator's access tokens; nil for an emulator.
   let tokens: (any AccessTokenSource)?
   private let listener: WebChannelListener
 
-  /// A transport to the address before `/v1`; answers and messages are `responseBytesMax` at most.
+  /// Creates a transport to the base URL without `/v1`.
+  ///
+  /// Responses and WebChannel messages may have at most `responseBytesMax` bytes.
   init(
     endpoint: String,
     timeout: Duration,
@@ -131,7 +135,7 @@ struct RESTTransport: FirestoreTransport {
     do {
       try await listener.listen(request, token: token, body)
     } catch let error as FirestoreError where error.code == .unauthenticated {
-      // The next try has another token.
+      // The next attempt gets a new token.
       if credential == .admin, let tokens, let token { await tokens.reject(token) }
       throw error
     }
@@ -166,7 +170,7 @@ struct RESTTransport: FirestoreTransport {
     let bytes = try await post(resource, verb, body, credential)
     do {
       let answers = try Output.array(fromJSONUTF8Bytes: bytes, options: Self.lenient)
-      // A failure after the first answer comes as an element that holds only the error.
+      // A failure after the first response arrives as an element that contains only the error.
       if let last = answers.last, last == Output(), let error = Self.error(in: bytes) {
         throw FirestoreError(error)
       }
@@ -206,7 +210,7 @@ struct RESTTransport: FirestoreTransport {
     var request = request
     request.timeout = timeout
     request.responseBytesMax = responseBytesMax
-    // A function's writes name the event that made it run.
+    // The writes of a function name the event that caused its run.
     request.headers[EventCause.headerName] = EventCause.current
     var response: OutboundResponse
     switch credential {
@@ -214,7 +218,7 @@ struct RESTTransport: FirestoreTransport {
       let token = try await adminToken()
       response = try await send(request, token: token)
       if response.status == 401, let tokens {
-        // The token was revoked, or has ended by the server's clock; the server has not acted.
+        // The token was revoked or has expired by the server's clock. The server has not acted.
         await tokens.reject(token)
         response = try await send(request, token: try await adminToken())
       }
@@ -253,7 +257,7 @@ struct RESTTransport: FirestoreTransport {
     }
   }
 
-  /// The address of a resource name, with each of its segments encoded.
+  /// Returns the URL of a resource name with each segment encoded.
   private func address(_ resource: String) -> String {
     OutboundURL.make(
       base: endpoint,
@@ -263,7 +267,7 @@ struct RESTTransport: FirestoreTransport {
 
   // MARK: Failures
 
-  /// A newer server may send fields that these messages do not have.
+  /// Options that accept fields unknown to these messages, which a newer server may send.
   static let lenient: JSONDecodingOptions = {
     var options = JSONDecodingOptions()
     options.ignoreUnknownFields = true
@@ -280,7 +284,7 @@ struct RESTTransport: FirestoreTransport {
 
   static func error(of response: OutboundResponse) -> FirestoreError {
     if let error = error(in: response.body) {
-      // With these the server does not say how far it came.
+      // These codes do not say how far the server got before it failed.
       let isUncertain = [.internal, .unknown, .deadlineExceeded, .cancelled, .dataLoss]
         .contains(error.statusCode)
       return FirestoreError(error.statusCode, error.statusMessage, mayHaveActed: isUncertain)
@@ -297,7 +301,7 @@ struct RESTTransport: FirestoreTransport {
       case 502, 503: .unavailable
       default: .unknown
       }
-    // Something in between answered; the server itself may have acted.
+    // The response came from a proxy. The server itself may have acted.
     return FirestoreError(code, "the server answered \(response.status)", mayHaveActed: true)
   }
 
@@ -312,11 +316,11 @@ struct RESTTransport: FirestoreTransport {
     var statusMessage: String { error?.message ?? "the server gave no reason" }
   }
 
-  /// The error in a body, either the body itself or the last element of an array.
+  /// Returns the error in a body, which is the whole body or the last element of an array.
   static func error(in body: [UInt8]) -> ErrorBody? {
     let data = Data(body)
     let decoder = JSONDecoder()
-    // A body in neither form is no error body, and the caller still has the status.
+    // A body in neither form is not an error body. The caller still has the status.
     let found =
       (try? decoder.decode(ErrorBody.self, from: data))
       ?? (try? decoder.decode([ErrorBody].self, from: data))?.last

@@ -1,56 +1,64 @@
 import AsyncAlgorithms
 
-/// A query's documents now and after every change, for as long as somebody asks for them.
+/// The documents of a query now and after every change, as an asynchronous sequence.
 ///
 /// ```swift
-/// for try await snapshot in firestore.collection("chats").where("open", .equal, true).snapshots() {
+/// let openChats = firestore.collection("chats").where("open", .equal, true)
+/// for try await snapshot in openChats.snapshots() {
 ///   for change in snapshot.changes where change.kind == .added { greet(change.document) }
 /// }
 /// ```
 ///
-/// Each snapshot shows one moment; what one commit has changed comes in one snapshot. When the
-/// connection fails, listening goes on by itself from where it was. While a snapshot is being dealt
-/// with, the next ones wait; when too many do, they come as one, with all changes. Documents have all
-/// their fields, whatever the query selects. Each loop listens on its own and ends with its task, or
-/// when it is left. Throws `FirestoreError` for what does not pass, as `DocumentQuery.get()` does.
+/// Each snapshot shows the documents as of one moment. The changes of one commit arrive in one
+/// snapshot. Documents have all their fields, whatever the query selects.
+///
+/// If the connection fails, listening resumes automatically from the last snapshot. While your code
+/// handles a snapshot, further snapshots wait. If too many are waiting, they are combined into one
+/// snapshot with all changes.
+///
+/// Each loop listens separately. It stops when its task is cancelled or when the loop is left.
+/// Throws `FirestoreError` for permanent failures, as `DocumentQuery.get()` does.
 public struct QuerySnapshots: AsyncSequence, Sendable {
-  /// One moment's documents.
+  /// The documents as of one moment.
   public typealias Element = QuerySnapshot
 
   let query: DocumentQuery
 
-  /// Begins to listen.
+  /// Starts to listen.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(listening: Listening(to: query))
   }
 
-  /// The snapshots of one loop.
+  /// The iterator of one loop, which listens until it is released.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let listening: Listening
 
-    /// The next snapshot; nil when the task is cancelled.
+    /// Waits for the next snapshot; returns nil if the task is cancelled.
     public mutating func next() async throws -> QuerySnapshot? { try await listening.next() }
   }
 }
 
-/// A document now and after every change, also while there is none; like `QuerySnapshots`.
+/// A document now and after every change, as an asynchronous sequence.
+///
+/// The sequence also has a snapshot if the document does not exist. In all other respects it works
+/// like `QuerySnapshots`.
 public struct DocumentSnapshots: AsyncSequence, Sendable {
-  /// The document at one moment.
+  /// The document as of one moment.
   public typealias Element = DocumentSnapshot
 
   let reference: DocumentReference
 
-  /// Begins to listen.
+  /// Starts to listen.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(reference: reference, listening: Listening(to: reference))
   }
 
-  /// The snapshots of one loop.
+  /// The iterator of one loop, which listens until it is released.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let reference: DocumentReference
     let listening: Listening
 
-    /// The next snapshot; nil when the task is cancelled.
+    /// Waits for the next snapshot; returns nil if the task is cancelled.
     public mutating func next() async throws -> DocumentSnapshot? {
       guard let snapshot = try await listening.next() else { return nil }
       return snapshot.documents.first
@@ -59,7 +67,7 @@ public struct DocumentSnapshots: AsyncSequence, Sendable {
   }
 }
 
-/// One loop's listener, which ends when it is released.
+/// The listener of one loop, which stops listening when it is released.
 final class Listening: Sendable {
   private let channel = AsyncThrowingChannel<QuerySnapshot, any Error>()
   private let task: Task<Void, Never>

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Reads that stay true until the writes based on them are committed.
+/// A transaction, whose reads stay valid until the writes that depend on them are committed.
 ///
 /// ```swift
 /// let left = try await firestore.runTransaction { transaction in
@@ -10,8 +10,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The body of `runTransaction(attemptsMax:_:)` gets one; all reads come before the first write.
-/// Reads do not see the writes, which are only sent at the end.
+/// The body of `runTransaction(attemptsMax:_:)` receives a transaction. All its reads must come
+/// before its first write. Reads do not see the writes, because these are sent only at the end.
 public final class Transaction: Sendable {
   let id: [UInt8]
   private let firestore: Firestore
@@ -27,9 +27,9 @@ public final class Transaction: Sendable {
 
   // MARK: Reading
 
-  /// Reads a document; a missing one has `exists` false.
+  /// Reads a document. If it does not exist, `exists` of the snapshot is false.
   ///
-  /// Throws `FirestoreError`, also for a read after the first write.
+  /// Throws `FirestoreError`, in particular for a read after the first write.
   public func get(_ reference: DocumentReference) async throws -> DocumentSnapshot {
     let snapshots = try await getAll([reference])
     return snapshots[0]
@@ -37,15 +37,15 @@ public final class Transaction: Sendable {
 
   /// Reads documents in the given order.
   ///
-  /// Throws `FirestoreError`, also for a read after the first write.
+  /// Throws `FirestoreError`, in particular for a read after the first write.
   public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
     try refuseAfterWrites()
     return try await firestore.calls.get(references, of: firestore, transaction: id)
   }
 
-  /// Reads the documents that a query finds.
+  /// Reads the documents that match a query.
   ///
-  /// Throws `FirestoreError`, also for a read after the first write.
+  /// Throws `FirestoreError`, in particular for a read after the first write.
   public func get(_ query: DocumentQuery) async throws -> QuerySnapshot {
     try refuseAfterWrites()
     return try await firestore.calls.run(try query.validQuery(), of: firestore, transaction: id)
@@ -62,23 +62,23 @@ public final class Transaction: Sendable {
 
   // MARK: Writing
 
-  /// Adds the creation of a document that must not exist yet.
+  /// Adds the creation of a document. The commit fails if the document exists.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try batch.withLock { try $0.create(reference, data) }
   }
 
-  /// Adds the creation of a document that must not exist yet.
+  /// Adds the creation of a document. The commit fails if the document exists.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public func create(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
     try batch.withLock { try $0.create(reference, fields) }
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
-  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
   public func set(
     _ reference: DocumentReference,
@@ -88,9 +88,9 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.set(reference, data, mode) }
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
-  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
   public func set(
     _ reference: DocumentReference,
@@ -100,40 +100,43 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.set(reference, fields, mode) }
   }
 
-  /// Adds a change of the fields at the given paths; the document must exist.
+  /// Adds a change of the fields at the given paths.
   ///
-  /// Throws as `set` does.
+  /// The commit fails if the document does not exist. Throws the same errors as `set`.
   public func update(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
-  /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
+  /// Adds a change of the fields whose paths are the keys of the encoded `fields`.
   ///
-  /// Throws as `set` does.
+  /// The commit fails if the document does not exist. Throws the same errors as `set`.
   public func update(_ reference: DocumentReference, _ fields: some Encodable) throws {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
-  /// Adds a deletion; without a condition a missing document is no error.
+  /// Adds a deletion. Without a condition a missing document is not an error.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public func delete(_ reference: DocumentReference, _ condition: DeleteCondition = .none) throws {
     try batch.withLock { try $0.delete(reference, condition) }
   }
 }
 
 extension Firestore {
-  /// Runs `body` and commits its writes, as if nobody else had done anything meanwhile.
+  /// Runs `body` in a transaction and commits its writes in isolation from other clients.
   ///
-  /// When others use the same documents, `body` runs again after a short random wait, until the
-  /// function's time is over, or for 60 seconds outside of a function; so it must not have effects
-  /// of its own. After other failures of the server it runs five times at most. `attemptsMax`
-  /// bounds the runs for whatever reason. An error that `body` throws ends the transaction without
-  /// a trace; so does cancellation.
+  /// `body` must not have side effects of its own, because it may run several times:
   ///
-  /// Throws what `body` throws, and `FirestoreError`. When the connection fails during the commit,
-  /// nobody knows whether the commit was applied: `body` does not run again, and the error has
-  /// `mayHaveActed` set.
+  /// - After contention on the same documents it runs again after a short random wait. These
+  ///   retries end at the deadline of the function, or after 60 seconds outside functions.
+  /// - After other failures of the server it runs at most five times.
+  ///
+  /// `attemptsMax` limits the total number of runs. An error of `body` ends the transaction without
+  /// any writes, and so does cancellation.
+  ///
+  /// Throws `FirestoreError`, and rethrows the error of `body`. If the connection fails during the
+  /// commit, it is unknown whether the commit was applied. In this case `body` does not run again,
+  /// and the error has `mayHaveActed` set.
   public func runTransaction<Output: Sendable>(
     attemptsMax: Int? = nil,
     _ body: (Transaction) async throws -> Output
@@ -163,11 +166,11 @@ extension Firestore {
     }
   }
 
-  /// Runs `body` with reads that all show one moment: now, or a time in the last hour.
+  /// Runs `body` with reads that all show the same moment: now, or a time within the last hour.
   ///
-  /// It takes no locks and blocks nobody.
-  /// Throws what `body` throws, and `FirestoreError`: `failedPrecondition` for a time that is too
-  /// old, and `invalidArgument` for one in the future.
+  /// The transaction takes no locks and blocks no other client. Throws `FirestoreError`:
+  /// `failedPrecondition` for a time that is too old, and `invalidArgument` for a time in the
+  /// future. Rethrows the error of `body`.
   public func runReadOnlyTransaction<Output: Sendable>(
     at readTime: Timestamp? = nil,
     _ body: (Transaction) async throws -> Output
@@ -184,12 +187,12 @@ extension Firestore {
     }
   }
 
-  /// Gives back the locks of a failed transaction.
+  /// Releases the locks of a failed transaction.
   private func abandon(_ id: [UInt8]) async {
-    // This function owns the task and waits for its end; a separate task lets a cancelled
-    // transaction give back its locks, too. The call has a timeout.
+    // This function waits for the end of the task. A separate task is necessary to release the
+    // locks of a cancelled transaction too. The call has a timeout.
     await Task {
-      // The transaction has already failed; without the rollback its locks end with their timeout.
+      // The transaction has failed already. Without the rollback its locks expire.
       try? await calls.rollback(database, transaction: id)
     }.value
   }

@@ -1,6 +1,6 @@
 import FirestoreProtos
 
-/// Throws the same error for every call: the database that an environment did not describe.
+/// A transport that throws the same error for every call, for an environment without a database.
 struct UnavailableTransport: FirestoreTransport {
   let reason: any Error
 

@@ -10,28 +10,29 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// What a listener knows of its one target, as the answers of Listen tell it.
+/// The state of a listener's only target, derived from the responses of Listen.
 ///
-/// The rules are those of the official clients for servers: only a change of no particular target,
-/// after the target was current, makes a snapshot; a count that differs means to begin anew.
+/// The rules are those of the official server clients. A snapshot is made only by a change for no
+/// particular target, after the target has become current. If the server's document count differs,
+/// listening starts again from scratch.
 struct WatchedTarget: Sendable {
-  /// Any id does; Node's client has the same.
+  /// Any id is valid. The Node client uses the same.
   private static let id: Int32 = 1
 
-  /// Why listening must begin anew without a token.
+  /// The error after which listening must start again without a resume token.
   struct BeginsAnew: Error {}
 
   private let target: Google_Firestore_V1_Target
   private let orders: [Query.Order]
   private let snapshotOf: @Sendable (FirestoreDocument, Timestamp) -> DocumentSnapshot
   private var documents: [DocumentName: FirestoreDocument] = [:]
-  /// The documents at the time of the token.
+  /// The documents as of the time of the resume token.
   private var documentsAtToken: [DocumentName: FirestoreDocument] = [:]
   private var shown: [DocumentName: DocumentSnapshot]?
   private var isCurrent = false
   private var token = Data()
 
-  /// Throws what is wrong with the query.
+  /// Throws the error of an invalid query.
   init(_ query: DocumentQuery) throws {
     var valid = try query.validQuery()
     orders = DocumentQuery.finalOrders(valid)
@@ -51,7 +52,7 @@ struct WatchedTarget: Sendable {
     }
   }
 
-  /// Throws what is wrong with the reference.
+  /// Throws the error of an invalid reference.
   init(_ reference: DocumentReference) throws {
     let name = try reference.validName()
     orders = []
@@ -62,7 +63,7 @@ struct WatchedTarget: Sendable {
     snapshotOf = { DocumentSnapshot(reference: reference, document: $0, readTime: $1) }
   }
 
-  /// The request that goes on from the token; what was told after it is forgotten.
+  /// Returns the request that resumes from the token, and discards later changes.
   mutating func request(database: DatabaseName) -> Google_Firestore_V1_ListenRequest {
     documents = documentsAtToken
     isCurrent = false
@@ -76,13 +77,13 @@ struct WatchedTarget: Sendable {
     }
   }
 
-  /// Forgets everything but what was shown.
+  /// Discards all state except for the last snapshot.
   mutating func beginAnew() {
     documentsAtToken = [:]
     token = Data()
   }
 
-  /// Takes an answer; returns a snapshot when it completes one that differs from the last.
+  /// Applies a response; returns a snapshot if the response completes a different one.
   mutating func take(_ answer: Google_Firestore_V1_ListenResponse) throws -> QuerySnapshot? {
     switch answer.responseType {
     case .targetChange(let change): return try take(change)
@@ -117,7 +118,7 @@ struct WatchedTarget: Sendable {
     case .current: isCurrent = true
     case .noChange where change.targetIds.isEmpty && change.hasReadTime && isCurrent:
       token = change.resumeToken
-      // Without a token everything is told anew.
+      // Without a token the server will send all documents again.
       documentsAtToken = token.isEmpty ? [:] : documents
       return snapshot(at: try WireFormat.timestamp(change.readTime))
     default: break
@@ -160,10 +161,9 @@ struct WatchedTarget: Sendable {
 }
 
 extension FirestoreCalls {
-  /// Listens until the task is cancelled, through failures that pass.
+  /// Listens until the task is cancelled, and resumes after temporary failures.
   ///
-  /// `show` holds further snapshots up while it runs. Throws `FirestoreError` for what does not
-  /// pass.
+  /// Further snapshots wait while `show` runs. Throws `FirestoreError` for permanent failures.
   func listen(
     to target: WatchedTarget,
     of firestore: Firestore,
@@ -192,7 +192,7 @@ extension FirestoreCalls {
     }
   }
 
-  /// Whether a listener that failed may begin again; these are the codes of Node's client.
+  /// Returns true if a listener may resume after this failure, as in the Node client.
   private static func passes(_ error: FirestoreError) -> Bool {
     switch error.code {
     case .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable,
@@ -203,7 +203,7 @@ extension FirestoreCalls {
   }
 }
 
-/// A watched target that one stream after the other changes.
+/// The state of a target, which successive streams change.
 private actor WatchState {
   private var target: WatchedTarget
   private var didAdvance = false
@@ -221,7 +221,7 @@ private actor WatchState {
 
   func beginAnew() { target.beginAnew() }
 
-  /// Whether anything was told since this was last asked.
+  /// Returns true if the server has sent a response since the last call.
   func hasAdvanced() -> Bool {
     defer { didAdvance = false }
     return didAdvance

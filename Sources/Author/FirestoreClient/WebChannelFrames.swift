@@ -1,21 +1,22 @@
-/// Takes the chunks of a WebChannel out of bytes as they come.
+/// A parser that extracts WebChannel chunks from bytes as they arrive.
 ///
-/// A chunk is its length in UTF-16 units as decimal digits, a line end, and that much JSON.
+/// A chunk consists of its length in UTF-16 code units as decimal digits, a newline, and JSON of
+/// that length.
 struct WebChannelFrames {
-  /// What comes is no chunk, or one that is too long.
+  /// The error for bytes that are not a chunk, or for a chunk that is too long.
   struct Malformed: Error {}
 
   private let bytesMax: Int
   private var buffer: [UInt8] = []
-  /// Where the bytes begin that belong to no chunk yet.
+  /// The position of the first byte that has not been returned in a chunk.
   private var start = 0
-  /// The rest of the length, and where the chunk's text begins and is read to.
+  /// The units of the current chunk that are missing, and the start and the end of its text so far.
   private var chunk: (rest: Int, text: Int, end: Int)?
 
-  /// A reader that holds no more than `bytesMax` bytes of a chunk.
+  /// Creates a parser that holds no more than `bytesMax` bytes of a chunk.
   init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-  /// Takes bytes as they came.
+  /// Adds bytes that have arrived.
   mutating func append(_ bytes: [UInt8]) throws(Malformed) {
     if start == buffer.count {
       buffer = bytes
@@ -26,7 +27,7 @@ struct WebChannelFrames {
     }
   }
 
-  /// The next chunk that is whole.
+  /// Returns the next complete chunk; nil if more bytes are needed.
   mutating func next() throws(Malformed) -> [UInt8]? {
     if chunk == nil { chunk = try readLength() }
     guard var chunk else { return nil }

@@ -11,15 +11,17 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// Listens over WebChannel, as Firestore's library for web pages does: REST has no Listen, and this
-/// needs no more than HTTP/1.1.
+/// A client that listens over WebChannel, as Firestore's web library does.
 ///
-/// A POST opens the channel with the request; GETs that stay open, one after the other, bring the
-/// answers, each acknowledging what came before.
+/// REST does not support Listen, and WebChannel needs only HTTP/1.1. A POST opens the channel with
+/// the request. The responses then arrive in a series of long GETs, each of which acknowledges the
+/// earlier ones.
 final class WebChannelListener: Sendable {
-  /// How many listeners there may be at a time: each has a connection, and other calls need some.
+  /// The maximum number of concurrent listeners.
+  ///
+  /// Each of them occupies a connection, and other calls need connections too.
   static let listenersMax = 64
-  /// The silence after which the server is taken for dead; it sends something every 30 s.
+  /// The silence after which the server is considered dead. It sends a message every 30 seconds.
   static let silenceMax: Duration = .seconds(75)
 
   private let endpoint: String
@@ -27,7 +29,7 @@ final class WebChannelListener: Sendable {
   private let chunkBytesMax: Int
   private let open = Mutex(0)
 
-  /// Listens at the address before `/v1`.
+  /// Creates a listener for the base URL without `/v1`.
   init(endpoint: String, http: any HTTPTransport, chunkBytesMax: Int) {
     self.endpoint = endpoint
     self.http = http
@@ -66,7 +68,7 @@ final class WebChannelListener: Sendable {
     }
   }
 
-  /// Opens a channel and returns its session's id.
+  /// Opens a channel and returns the id of its session.
   private func begin(
     _ request: Google_Firestore_V1_ListenRequest,
     token: String?
@@ -99,7 +101,7 @@ final class WebChannelListener: Sendable {
     }
     let opening = try elements(try numbered(array).payload)
     guard opening.count > 1,
-      // Nil says all that is to say of text that is no string.
+      // The decoding error has no useful details: text that is not a string is no session id.
       let session = try? JSONDecoder().decode(String.self, from: Data(opening[1]))
     else { throw Self.strange("the opening of a channel has no session") }
     return session
@@ -150,19 +152,22 @@ final class WebChannelListener: Sendable {
           }
         }
       }
-      // A server has something to say at once; asking again would only heat both.
+      // A server has a message for each new GET. Without one, another GET would only repeat this in
+      // a tight loop.
       guard acknowledged > first else {
         throw FirestoreError(.unavailable, "the channel ended without a word")
       }
     }
   }
 
-  /// Tells the server that nobody listens; it would see that within a minute by itself.
+  /// Tells the server that the listener has ended.
+  ///
+  /// Without this message the server would notice it within a minute.
   private func end(_ session: String, of request: Google_Firestore_V1_ListenRequest) {
     let url = address(request, [("RID", "2"), ("SID", session), ("TYPE", "terminate"), ("t", "1")])
-    // The listening task may be cancelled, and waits for nothing any more.
+    // The listening task may be cancelled, so it does not wait for this request.
     Task { [http] in
-      // A failure changes nothing.
+      // A failure has no consequence, because the server notices the end anyway.
       _ = try? await http.send(OutboundRequest(method: "POST", url: url, timeout: .seconds(5)))
     }
   }
@@ -195,13 +200,13 @@ final class WebChannelListener: Sendable {
     }
   }
 
-  /// The arrays of a whole body.
+  /// Returns the arrays of a complete body.
   private func chunks(_ body: [UInt8]) throws -> [[[UInt8]]] {
     var frames = WebChannelFrames(bytesMax: chunkBytesMax)
     return try chunks(body, &frames)
   }
 
-  /// The arrays of the chunks that are whole by now.
+  /// Returns the arrays of the chunks that are complete so far.
   private func chunks(_ bytes: [UInt8], _ frames: inout WebChannelFrames) throws -> [[[UInt8]]] {
     do {
       try frames.append(bytes)
@@ -257,7 +262,7 @@ final class WebChannelListener: Sendable {
   }
 }
 
-/// When a server was last heard, for as long as something is waited for.
+/// The time at which a server last sent something, measured only while a response is awaited.
 private final class LastHeard: Sendable {
   private let waitingSince = Mutex<ContinuousClock.Instant?>(nil)
 
@@ -265,7 +270,9 @@ private final class LastHeard: Sendable {
 
   func heard() { waitingSince.withLock { $0 = nil } }
 
-  /// Throws `unavailable` after that much silence, or `CancellationError`.
+  /// Waits until the server has been silent for `most`, and then throws `unavailable`.
+  ///
+  /// Throws `CancellationError` if the task is cancelled first.
   func silence(_ most: Duration) async throws {
     var rest = most
     while rest > .zero {

@@ -7,7 +7,7 @@
 /// try await batch.commit()
 /// ```
 ///
-/// An impossible write, for example of a value that cannot be encoded, throws when it is added.
+/// An invalid write, for example of a value that cannot be encoded, throws when it is added.
 public struct WriteBatch: Sendable {
   private let firestore: Firestore
   private(set) var writes: [Write] = []
@@ -16,19 +16,19 @@ public struct WriteBatch: Sendable {
     self.firestore = firestore
   }
 
-  /// How many writes there are.
+  /// The number of writes in the batch.
   public var count: Int { writes.count }
 
-  /// Adds the creation of a document that must not exist yet.
+  /// Adds the creation of a document. The commit fails if the document exists.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public mutating func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try addCreation(of: reference, FieldValue.fields(of: data))
   }
 
-  /// Adds the creation of a document that must not exist yet.
+  /// Adds the creation of a document. The commit fails if the document exists.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public mutating func create(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue]
@@ -36,9 +36,9 @@ public struct WriteBatch: Sendable {
     try addCreation(of: reference, Array(fields))
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
-  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
   public mutating func set(
     _ reference: DocumentReference,
@@ -48,9 +48,9 @@ public struct WriteBatch: Sendable {
     try addSet(of: reference, FieldValue.fields(of: data), mode)
   }
 
-  /// Adds a write of a document, replacing an existing one or merging into it.
+  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
   ///
-  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
   public mutating func set(
     _ reference: DocumentReference,
@@ -60,10 +60,10 @@ public struct WriteBatch: Sendable {
     try addSet(of: reference, Array(fields), mode)
   }
 
-  /// Adds a change of the fields at the given paths, such as `address.city`; other fields stay.
+  /// Adds a change of the fields at the given paths, such as `address.city`. Other fields stay.
   ///
-  /// The document must exist, last changed at `lastUpdated` if that is given.
-  /// Throws as `set` does.
+  /// The commit fails if the document does not exist, or was last changed at a time other than
+  /// `lastUpdated`. Throws the same errors as `set`.
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue],
@@ -72,9 +72,10 @@ public struct WriteBatch: Sendable {
     try addUpdate(of: reference, Array(fields), lastUpdated: lastUpdated)
   }
 
-  /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
+  /// Adds a change of the fields whose paths are the keys of the encoded `fields`.
   ///
-  /// Throws as `set` does.
+  /// The commit fails if the document does not exist, or was last changed at a time other than
+  /// `lastUpdated`. Throws the same errors as `set`.
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: some Encodable,
@@ -83,9 +84,9 @@ public struct WriteBatch: Sendable {
     try addUpdate(of: reference, FieldValue.fields(of: fields), lastUpdated: lastUpdated)
   }
 
-  /// Adds a deletion; without a condition a missing document is no error.
+  /// Adds a deletion. Without a condition a missing document is not an error.
   ///
-  /// Throws as `set` does.
+  /// Throws the same errors as `set`.
   public mutating func delete(
     _ reference: DocumentReference,
     _ condition: DeleteCondition = .none
@@ -99,10 +100,12 @@ public struct WriteBatch: Sendable {
     writes.append(Write(.delete(try checked(reference)), precondition: precondition))
   }
 
-  /// Commits all writes; throws and changes nothing when one of them is impossible.
+  /// Commits all writes, or none of them if one of them fails.
   ///
-  /// The commit is sent again only while the server has surely not acted, so nothing is written
-  /// twice; while others use the same documents, for as long as a transaction runs again. After `unavailable` or `deadlineExceeded` the writes may or may not have been made.
+  /// The commit is repeated only if the server certainly has not acted, so nothing is written
+  /// twice. After contention on the same documents it is repeated for as long as a transaction is.
+  /// After the errors `unavailable` and `deadlineExceeded` it is unknown whether the writes were
+  /// made.
   @discardableResult
   public func commit() async throws -> CommitResult {
     try await firestore.calls.commit(writes, database: firestore.database)
@@ -163,7 +166,7 @@ extension FieldValue {
   }
 }
 
-/// How `set` treats an existing document.
+/// The way in which `set` treats an existing document.
 public struct SetMode: Sendable {
   enum Kind {
     case replace
@@ -173,44 +176,47 @@ public struct SetMode: Sendable {
 
   let kind: Kind
 
-  /// Nothing of the document stays.
+  /// A mode that replaces the document. None of its fields stay.
   public static let replace = SetMode(kind: .replace)
 
-  /// The given fields are written, down to the leaves of maps; all others stay.
+  /// A mode that writes the given fields, in nested maps too. All other fields stay.
   public static let merge = SetMode(kind: .merge)
 
-  /// Only the fields at these paths are written; each must be in the data.
+  /// Returns a mode that writes only the fields at these paths, which must be in the data.
+  ///
+  /// All other fields stay.
   public static func mergeFields(_ paths: [String]) -> SetMode {
     SetMode(kind: .mergeFields(paths))
   }
 }
 
-/// The condition for a deletion.
+/// A condition that a document must meet to be deleted.
 public enum DeleteCondition: Sendable, Hashable {
-  /// No condition.
+  /// Deletes the document if it exists.
   case none
-  /// The document exists; otherwise it throws `notFound`.
+  /// Requires that the document exists; otherwise the deletion throws `notFound`.
   case exists
-  /// The document was last changed at this time; otherwise it throws `failedPrecondition`.
+  /// Requires the document's last change at this time; otherwise throws `failedPrecondition`.
   case lastUpdated(Timestamp)
 }
 
 /// The result of a commit.
 public struct CommitResult: Sendable, Hashable {
-  /// The time of the commit.
+  /// The time at which all writes took effect.
   public let commitTime: Timestamp
-  /// One result for each write, in order.
+  /// The results of the writes, in the order of the batch.
   public let writeResults: [WriteResult]
 }
 
 /// The result of one write.
 public struct WriteResult: Sendable, Hashable {
-  /// When the document was last changed; nil after a deletion.
+  /// The time at which the document was last changed; nil after a deletion.
   ///
-  /// Earlier than the commit if this write changed nothing.
+  /// It is earlier than the commit time if this write changed nothing.
   public let updateTime: Timestamp?
   /// The values that the server computed, in the order of the fields' paths.
   ///
-  /// They are the new number of an increment, the time of a server timestamp, and null for arrays.
+  /// An increment has the new number, a server timestamp has its time, and array transforms have
+  /// null.
   public let transformResults: [FirestoreValue]
 }

@@ -1,8 +1,9 @@
 /// A function that Hearth and Cloud Run can host: a name, a trigger and a handler.
 ///
-/// Its types are `OnCall`, `OnDocumentCreated`, `OnRequest` and so on, each named by Firebase's own
-/// word; do not conform other types to it. A declaration is a plain value, usually a computed
-/// property of a struct that holds what the handler needs, and a test can run its handler:
+/// The conforming types are `OnCall`, `OnDocumentCreated`, `OnRequest` and so on, each named as in
+/// Firebase. Do not conform other types to this protocol. A declaration is a plain value, usually a
+/// computed property of a struct that holds the dependencies of the handler. A test can run the
+/// handler:
 ///
 /// ```swift
 /// struct ChatFunctions: Sendable {
@@ -18,21 +19,21 @@
 /// let reply = try await functions.greet.run(CallableRequest(data: greeting, auth: .user("u1")))
 /// ```
 public protocol CloudFunction<Input, Output>: Sendable {
-  /// What the handler is given: an event or a request.
+  /// The event or request that the handler receives.
   associatedtype Input
-  /// What the handler returns.
+  /// The type of the value that the handler returns.
   associatedtype Output
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   var definition: FunctionDefinition { get }
 
-  /// Runs the handler, without sockets, tokens or encoding.
+  /// Runs the handler directly, without sockets, tokens or encoding.
   ///
-  /// Throws what the handler throws.
+  /// Rethrows the error of the handler.
   func run(_ input: Input) async throws -> Output
 }
 
 extension CloudFunction {
-  /// The name by which the function is deployed and called.
+  /// The name under which the function is deployed and called.
   public var name: String { definition.name }
 }

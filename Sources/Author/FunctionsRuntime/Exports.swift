@@ -1,6 +1,6 @@
-// The names an author needs are spread over rooms; one import of `FunctionsRuntime` brings them
-// all: documents and timestamps, status codes, HTTP's own types, and the logger of events and
-// requests.
+// The declarations that an author needs are spread over several modules. An import of
+// `FunctionsRuntime` makes all of them available: documents and timestamps, status codes, the types
+// of swift-http-types, and the logger of events and requests.
 @_exported public import DocumentModel
 @_exported public import HTTPTypes
 @_exported public import Logging

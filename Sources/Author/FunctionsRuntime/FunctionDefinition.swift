@@ -2,9 +2,9 @@ package import Events
 package import Identity
 package import Invocation
 
-/// A function as a `FunctionsApp` holds it, with its types erased.
+/// A type-erased function as a `FunctionsApp` holds it.
 public struct FunctionDefinition: Sendable {
-  /// The name by which the function is called and deployed.
+  /// The name under which the function is called and deployed.
   public package(set) var name: String
   package var trigger: Trigger
   package var options: FunctionOptions
@@ -12,11 +12,11 @@ public struct FunctionDefinition: Sendable {
   /// The work that must succeed in a process before the function is served there.
   package var preparations: [Preparation] = []
 
-  /// Answers one request to a function, even for bad input and a failing handler.
+  /// The closure that responds to a request, even if the input is invalid or the handler throws.
   package typealias Responder =
     @Sendable (InvocationRequest, FunctionScope) async -> InvocationReply
 
-  /// A function with the responder that answers for it.
+  /// Creates a function with the responder that handles its requests.
   package init(
     name: String,
     trigger: Trigger,
@@ -29,49 +29,49 @@ public struct FunctionDefinition: Sendable {
     self.respond = respond
   }
 
-  /// What makes a function run.
+  /// The kind of request or event that runs a function.
   package enum Trigger: Sendable, Hashable {
     case callable
-    /// A request whose body and answer are plain JSON.
+    /// A request whose body and response are plain JSON.
     case typed
     /// A plain HTTP request, passed on unchanged.
     case http
     /// A change of a document that matches the pattern.
     ///
-    /// The pattern is the author's text; it is checked when the app starts.
+    /// The pattern is unchecked text from the declaration. The app checks it at startup.
     case document(DocumentEventType, pattern: String)
-    /// An event of any service, by its type and its attributes' values or patterns.
+    /// An event of any service, selected by its type and its attributes.
     ///
-    /// The filter is checked when the app starts, like a document's pattern.
+    /// The app checks the filter at startup.
     case cloudEvent(CloudEventFilter)
-    /// The clock; schedule and time zone are the author's text.
+    /// A time of the schedule. Schedule and time zone are unchecked text from the declaration.
     case schedule(String, timeZone: String?)
-    /// A task of the queue that has the function's name.
+    /// A task of the queue that has the same name as the function.
     case taskQueue(TaskRateLimits)
   }
 }
 
-/// The events of other services that a function wants.
+/// The events of other services that a function accepts.
 package struct CloudEventFilter: Sendable, Hashable {
-  /// A CloudEvents type, or `*` for every one that reaches the function.
+  /// A CloudEvents type, or `*` for every type that is sent to the function.
   package var type: String
-  /// Attributes that must be equal.
+  /// Attributes that must be equal to the given values.
   package var attributes: [String: String]
-  /// Attributes that must match a pattern.
+  /// Attributes that must match the given path patterns.
   package var patterns: [String: String]
 
-  /// A filter, exactly as the author wrote it.
+  /// Creates a filter from the unchecked values of a declaration.
   package init(type: String, attributes: [String: String] = [:], patterns: [String: String] = [:]) {
     self.type = type
     self.attributes = attributes
     self.patterns = patterns
   }
 
-  /// The type that stands for all types.
+  /// The value of `type` that accepts every type.
   package static let anyType = "*"
 }
 
-/// The surroundings of one invocation.
+/// The options, credentials and logger with which one invocation runs.
 package struct FunctionScope: Sendable {
   package var options: FunctionOptions
   package var credentials: CredentialReader
@@ -79,12 +79,12 @@ package struct FunctionScope: Sendable {
   package var logger: Logger
 }
 
-/// The features that Firebase's emulator turns on for its functions.
+/// The debug features that Firebase's emulator can enable for its functions.
 package struct DebugFeatures: Sendable, Hashable {
-  /// Whether HTTP functions allow pages of all origins, unless they refuse.
+  /// True if HTTP functions without CORS settings of their own allow pages of all origins.
   package var enablesCORS = false
 
-  /// No feature.
+  /// Creates a set of features, with all of them disabled by default.
   package init(enablesCORS: Bool = false) {
     self.enablesCORS = enablesCORS
   }

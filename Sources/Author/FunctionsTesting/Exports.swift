@@ -1,4 +1,5 @@
-// A test uses the names of what it tests; one import of `FunctionsTesting` brings them all.
+// A test uses the declarations of the modules that it tests. An import of `FunctionsTesting` makes
+// all of them available.
 @_exported public import FirestoreClient
 @_exported public import FunctionsRuntime
 @_exported public import OutboundHTTP

@@ -1,6 +1,6 @@
 import CCurl
 
-/// A transfer on its easy handle; touched by the engine's thread alone.
+/// A transfer with its libcurl easy handle. Only the engine's thread uses it.
 final class EasyTransfer {
   let transfer: Transfer
   let easy: UnsafeMutableRawPointer
@@ -9,22 +9,24 @@ final class EasyTransfer {
   private var isSent = false
   private var headers: UnsafeMutablePointer<curl_slist>?
 
-  /// Pairs a transfer with a fresh or reset handle.
+  /// Creates a transfer on a new or reset handle.
   init(_ transfer: Transfer, easy: UnsafeMutableRawPointer) {
     self.transfer = transfer
     self.easy = easy
     head = HeadParser(followsRedirects: transfer.request.redirectsMax > 0)
   }
 
-  /// Tells libcurl everything about the request.
+  /// Sets all options of the request on the easy handle.
   ///
-  /// The handle keeps an unowned pointer to this object: it must be removed before this is freed.
+  /// The handle keeps an unowned pointer to this object. It must be removed before this object is
+  /// freed.
   func configure(now: ContinuousClock.Instant, certificateAuthorities: String?) {
     let request = transfer.request
     set(CURLOPT_URL, request.url)
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // One request a connection at a time; h2 without TLS fails in libcurl 7.88.
+    // HTTP/1.1 sends one request per connection at a time. HTTP/2 without TLS fails in libcurl
+    // 7.88.
     set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
     set(CURLOPT_TCP_NODELAY, 1)
     set(CURLOPT_BUFFERSIZE, Self.readBufferBytes)
@@ -43,9 +45,10 @@ final class EasyTransfer {
       set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http")
     }
     if let certificateAuthorities { set(CURLOPT_CAINFO, certificateAuthorities) }
-    // Otherwise the proxy's "200" to CONNECT would be taken for the server's answer.
+    // Without this option the proxy's 200 response to CONNECT would be mistaken for the server's
+    // response.
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-    // An empty proxy, unlike no setting, silences the environment's.
+    // An empty proxy disables the proxy of the environment, unlike a missing setting.
     let host = Self.host(of: request.url)
     if OutboundURL.isLoopback(host: host) || Self.metadataHosts.contains(host) {
       set(CURLOPT_PROXY, "")
@@ -68,7 +71,7 @@ final class EasyTransfer {
     }
   }
 
-  /// Ends the transfer as libcurl says it ended.
+  /// Ends the transfer with the result that libcurl reports.
   func finish(_ code: CURLcode) {
     if code == CURLE_OK {
       handOutHead(head.current)
@@ -78,29 +81,29 @@ final class EasyTransfer {
     }
   }
 
-  /// Frees the list of header fields, once the handle no longer uses it.
+  /// Frees the list of header fields. Call it only when the handle no longer uses the list.
   func freeHeaders() {
     curl_slist_free_all(headers)
     headers = nil
   }
 
-  // MARK: Called by libcurl
+  //MARK: libcurl callbacks
 
   private static func from(_ context: UnsafeMutableRawPointer?) -> EasyTransfer? {
     context.map { Unmanaged<EasyTransfer>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// Whether the request may be sent now, over a connection that is there.
+  /// Returns true if the request may be sent now on a connection that is established.
   ///
-  /// When a connection that was used before ends without a byte, libcurl sends the request again over
-  /// another. The server may have acted on the first, so only what can be done twice is sent again.
+  /// If a reused connection ends without a byte, libcurl repeats the request on another connection.
+  /// The server may have acted on the first request, so only idempotent requests are repeated.
   private func maySend() -> Bool {
     defer { isSent = true }
     return !isSent || head.current != nil || Self.repeatable.contains(transfer.request.method)
   }
 
   private func body(_ bytes: UnsafeMutablePointer<CChar>?, count: Int) -> Int {
-    // A redirect that is not followed has a body too.
+    // A redirect that is not followed also has a body.
     handOutHead(head.current)
     switch transfer.received(UnsafeRawBufferPointer(start: bytes, count: count)) {
     case .stored: return count
@@ -132,13 +135,13 @@ final class EasyTransfer {
     transfer.headArrived(head)
   }
 
-  /// Google's machines have their metadata server beside them, where no proxy can reach it.
+  /// The hosts of the metadata server on Google's machines, which a proxy cannot reach.
   private static let metadataHosts: Set = ["metadata.google.internal", "169.254.169.254"]
-  /// The idempotent methods of HTTP.
+  /// The idempotent methods of HTTP, whose requests may be repeated.
   private static let repeatable: Set = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]
-  /// The value that makes libcurl give up: any count other than the one given.
+  /// The return value that makes libcurl abort: any count other than the given one.
   private static let abort = -1
-  /// The read buffer; libcurl's own 16 KiB would cut large answers into needlessly many pieces.
+  /// The size of the read buffer. The default of 16 KiB would split large responses unnecessarily.
   private static let readBufferBytes = 64 << 10
 
   // MARK: Settings
@@ -154,7 +157,7 @@ final class EasyTransfer {
         set(CURLOPT_POST, 1)
         ccurl_set_large(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
         request.body.withUnsafeBytes { bytes in
-          // Copied, so that the request need not stay where it is in memory.
+          // The body is copied, so that the request need not stay at its address in memory.
           if let start = bytes.baseAddress {
             ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, start)
           } else {
@@ -162,25 +165,25 @@ final class EasyTransfer {
           }
         }
       }
-      // A custom method would survive a redirect that turns POST into GET.
+      // A custom method would stay in effect after a redirect that changes POST to GET.
       if request.method != "POST" { set(CURLOPT_CUSTOMREQUEST, request.method) }
     }
   }
 
   private func setHeaders(_ request: OutboundRequest) {
-    // Waiting for "100 Continue" costs a round trip, and a second where a server ignores it.
+    // Waiting for "100 Continue" costs a round trip, or a second if a server ignores the header.
     append("Expect:")
     if request.headers["Content-Type"] == nil { append("Content-Type:") }
     for (name, value) in request.headers {
-      // libcurl takes `Name:` for "leave it out" and `Name;` for an empty value.
+      // In libcurl `Name:` omits a field, and `Name;` sends it with an empty value.
       append(value.isEmpty ? "\(name);" : "\(name): \(value)")
     }
     ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, headers)
   }
 
   private func append(_ line: String) {
-    // Without memory the list stays as it was and the field is missing; there is nothing better to
-    // do.
+    // If memory is exhausted, the list stays as it was and the field is missing. There is no better
+    // alternative.
     if let longer = curl_slist_append(headers, line) { headers = longer }
   }
 
@@ -192,14 +195,14 @@ final class EasyTransfer {
     ccurl_set_long(easy, option, value)
   }
 
-  /// Milliseconds, rounded up and at least 1, because 0 means "for ever" to libcurl.
+  /// Returns milliseconds, rounded down but at least 1, because libcurl treats 0 as no limit.
   private static func milliseconds(_ duration: Duration) -> Int {
     let (seconds, attoseconds) = duration.components
     let bounded = min(max(seconds, 0), 1_000_000)
     return max(1, Int(bounded) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
   }
 
-  /// The host in an address, for messages and the loopback check; empty when malformed.
+  /// Returns the host of a URL for messages and the loopback check; empty if the URL is malformed.
   static func host(of url: String) -> String {
     guard let parts = curl_url() else { return "" }
     defer { curl_url_cleanup(parts) }

@@ -1,22 +1,24 @@
-/// Sends HTTP requests: `OutboundClient` over the network, or a scripted one in a test.
+/// A client for HTTP requests, either `OutboundClient` or a scripted client in tests.
 public protocol HTTPTransport: Sendable {
-  /// Sends a request and waits for the whole response; any status is a response, not an error.
+  /// Sends a request and waits for the complete response.
   ///
-  /// Throws `OutboundHTTPError` when no response came. Cancelling the task ends the exchange.
+  /// A response with any status is a result, not an error. Throws `OutboundHTTPError` if no
+  /// response arrives. If the task is cancelled, the request ends.
   func send(_ request: OutboundRequest) async throws -> OutboundResponse
 
-  /// Sends a request and returns when the response's head is there.
+  /// Sends a request and returns as soon as the head of the response has arrived.
   ///
-  /// The body is bounded in memory: the sender is held up while the reader is slow. Releasing the
-  /// body, or cancelling the task that reads it, ends the exchange.
-  /// Throws `OutboundHTTPError` as `send` does.
+  /// The memory for the body is limited: the sender has to wait while the reader is slow. The
+  /// request ends if the body is released or the task that reads it is cancelled. Throws
+  /// `OutboundHTTPError` under the same conditions as `send`.
   func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse
 }
 
 extension HTTPTransport {
-  /// A stream of one piece, for transports that only know whole responses.
+  /// Sends a request and returns its complete response as a stream of one chunk.
   ///
-  /// Throws `OutboundHTTPError` as `send` does.
+  /// This default is for transports that support only complete responses. Throws
+  /// `OutboundHTTPError` under the same conditions as `send`.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     let response = try await send(request)
     return OutboundStreamedResponse(

@@ -1,12 +1,12 @@
-/// Puts a response's head together from its lines, as libcurl hands them over.
+/// A parser that assembles the head of a response from the lines that libcurl delivers.
 ///
-/// Interim responses (1xx) and followed redirects come first; each status line starts afresh.
-/// Trailers after the body are dropped.
+/// Interim responses (1xx) and followed redirects come before the final head, so each status line
+/// starts a new head. Trailers after the body are dropped.
 struct HeadParser {
-  /// The longest head, more than any server in use sends; a longer response is refused.
+  /// The maximum size of a head, more than any server in use sends. Larger responses are refused.
   static let bytesMax = 256 << 10
 
-  /// What one line meant.
+  /// The effect of one line.
   enum Step {
     case more
     case head(ResponseHead)
@@ -19,17 +19,17 @@ struct HeadParser {
   private var bytes = 0
   private var isDone = false
 
-  /// A parser for one exchange.
+  /// Creates a parser for the response to one request.
   init(followsRedirects: Bool) {
     self.followsRedirects = followsRedirects
   }
 
-  /// The head so far, for a response that ended before its head was known to be the last.
+  /// The head so far. It is used for a response that ends before its head is known to be the last.
   var current: ResponseHead? {
     status == 0 ? nil : ResponseHead(status: status, headers: headers)
   }
 
-  /// Takes one line, its line break included.
+  /// Adds one line, including its line break.
   mutating func line(_ raw: UnsafeRawBufferPointer) -> Step {
     if isDone { return .more }
     bytes += raw.count

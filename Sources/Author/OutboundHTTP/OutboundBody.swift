@@ -1,9 +1,9 @@
-/// A response's body, piece by piece, as it arrives.
+/// The body of a response, as a sequence of the chunks that arrive.
 ///
-/// One task iterates, once. The sender is held up while pieces wait unread; releasing the body and
-/// its iterator ends the exchange.
+/// Only one task may iterate over it, and only once. The sender has to wait while chunks are
+/// unread. The request ends when the body and its iterator are released.
 public struct OutboundBody: AsyncSequence, Sendable {
-  /// One piece; never empty.
+  /// A chunk of bytes; never empty.
   public typealias Element = [UInt8]
 
   private enum Source {
@@ -13,7 +13,7 @@ public struct OutboundBody: AsyncSequence, Sendable {
 
   private let source: Source
 
-  /// A body that is already there, for transports of your own.
+  /// Creates a body that has already arrived, for custom transports.
   public init(_ pieces: [[UInt8]]) {
     source = .pieces(pieces.filter { !$0.isEmpty })
   }
@@ -22,7 +22,7 @@ public struct OutboundBody: AsyncSequence, Sendable {
     source = .transfer(lease)
   }
 
-  /// The whole rest of the body; throws `tooLarge` past `bytesMax`.
+  /// Returns the rest of the body; throws `tooLarge` if it exceeds `bytesMax`.
   public func collect(upTo bytesMax: Int) async throws -> [UInt8] {
     var all: [UInt8] = []
     for try await piece in self {
@@ -34,14 +34,15 @@ public struct OutboundBody: AsyncSequence, Sendable {
     return all
   }
 
-  /// The body as lines of text, without their ends; throws `tooLarge` past `lineBytesMax`.
+  /// Returns the body as lines of text, without line ends.
   ///
-  /// For JSON lines and server-sent events. A line ends with LF or CR LF.
+  /// Use it for JSON lines or server-sent events. A line ends with LF or CR LF. Iteration throws
+  /// `tooLarge` if a line exceeds `lineBytesMax`.
   public func lines(lineBytesMax: Int = 1 << 20) -> OutboundLines {
     OutboundLines(body: self, lineBytesMax: lineBytesMax)
   }
 
-  /// Starts reading.
+  /// Starts to read the body.
   public func makeAsyncIterator() -> AsyncIterator {
     switch source {
     case .pieces(let pieces): AsyncIterator(pieces: pieces[...], lease: nil)
@@ -49,12 +50,12 @@ public struct OutboundBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Reads the pieces.
+  /// The iterator over the chunks of a body.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var pieces: ArraySlice<[UInt8]>
     fileprivate let lease: TransferLease?
 
-    /// The next piece, or nil when the body has ended well; throws `OutboundHTTPError` otherwise.
+    /// Returns the next chunk; nil at the end. Throws `OutboundHTTPError` for an incomplete body.
     public mutating func next() async throws -> [UInt8]? {
       if let lease { return try await lease.chunk() }
       return pieces.popFirst()
@@ -62,25 +63,25 @@ public struct OutboundBody: AsyncSequence, Sendable {
   }
 }
 
-/// A response's body as lines of text.
+/// The body of a response as a sequence of text lines.
 public struct OutboundLines: AsyncSequence, Sendable {
-  /// One line without its end.
+  /// A line without its line end.
   public typealias Element = String
 
   let body: OutboundBody
   let lineBytesMax: Int
 
-  /// Starts reading.
+  /// Starts to read the body.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(pieces: body.makeAsyncIterator(), lineBytesMax: lineBytesMax)
   }
 
-  /// Reads the lines.
+  /// The iterator over the lines of a body.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var pieces: OutboundBody.AsyncIterator
     fileprivate let lineBytesMax: Int
     private var buffer: [UInt8] = []
-    /// Bytes of `buffer` known to hold no line end.
+    /// The number of bytes of `buffer` that are known to contain no line end.
     private var scanned = 0
     private var start = 0
 
@@ -89,9 +90,9 @@ public struct OutboundLines: AsyncSequence, Sendable {
       self.lineBytesMax = lineBytesMax
     }
 
-    /// The next line; a last line without an end counts, unless it is empty.
+    /// Returns the next line, including a last line without a line end; nil at the end of the body.
     ///
-    /// Throws `OutboundHTTPError` when the body breaks off or a line is too long.
+    /// Throws `OutboundHTTPError` if the body is incomplete or a line is too long.
     public mutating func next() async throws -> String? {
       while true {
         if let end = buffer[scanned...].firstIndex(of: UInt8(ascii: "\n")) {

@@ -1,4 +1,4 @@
-/// Sends requests over the network with libcurl; one thread serves any number of them.
+/// An HTTP client that uses libcurl. A single thread handles any number of requests.
 ///
 /// ```swift
 /// let http = OutboundClient()
@@ -6,24 +6,28 @@
 /// guard response.isSuccess else { throw ServiceDown(status: response.status) }
 /// ```
 ///
-/// Make one client and share it: connections are kept and used again. The thread ends when the last
-/// copy of the client and of its streamed bodies is released. Proxies named in the environment are
-/// respected, but never for loopback addresses.
+/// Create one client and share it, because it keeps connections open for reuse. Its thread ends
+/// when the client and all its streamed bodies have been released. Proxies of the environment are
+/// used, but not for loopback addresses.
 public final class OutboundClient: HTTPTransport {
-  /// The bounds of a client.
+  /// The limits of a client and the certificates that it trusts.
   public struct Configuration: Sendable {
-    /// Exchanges at a time, and so connections; further ones wait in line.
-    public var connectionsMax: Int
-    /// The longest line; further requests are refused.
-    public var waitingMax: Int
-    /// Bytes of a streamed body that wait for their reader before the sender is held up.
-    public var streamBufferBytesMax: Int
-    /// A file of certificates in PEM; only servers with a certificate signed by one are trusted.
+    /// The maximum number of concurrent requests, each of which has a connection.
     ///
-    /// Nil trusts what the system trusts.
+    /// Further requests wait in a queue.
+    public var connectionsMax: Int
+    /// The maximum length of the queue. Further requests are refused.
+    public var waitingMax: Int
+    /// The number of unread bytes of a streamed body at which the sender has to wait.
+    public var streamBufferBytesMax: Int
+    /// The path of a PEM file with certificate authorities; nil to trust those of the system.
+    ///
+    /// If it is set, only servers with a certificate signed by one of them are trusted.
     public var certificateAuthorities: String?
 
-    /// Bounds; the defaults fit a functions worker, whose files are limited to 1024.
+    /// Creates a configuration.
+    ///
+    /// The defaults suit a functions worker, which can open at most 1024 files.
     public init(
       connectionsMax: Int = 128,
       waitingMax: Int = 8192,
@@ -36,7 +40,7 @@ public final class OutboundClient: HTTPTransport {
       self.certificateAuthorities = certificateAuthorities
     }
 
-    /// The default bounds, and the certificates that `SSL_CERT_FILE` of an environment names.
+    /// Creates a configuration with default limits and the certificates at `SSL_CERT_FILE`.
     public init(environment: [String: String]) {
       self.init(
         certificateAuthorities: environment["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 }
@@ -47,7 +51,7 @@ public final class OutboundClient: HTTPTransport {
   private let configuration: Configuration
   private let engine: TransferEngine
 
-  /// A client without connections; its thread starts with the first request.
+  /// Creates a client without connections. Its thread starts with the first request.
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
     engine = TransferEngine(configuration: configuration)
@@ -55,9 +59,10 @@ public final class OutboundClient: HTTPTransport {
 
   deinit { engine.stop() }
 
-  /// Sends a request and waits for the whole response.
+  /// Sends a request and waits for the complete response.
   ///
-  /// Throws `OutboundHTTPError`; a response with any status is no error.
+  /// A response with any status is a result, not an error. Throws `OutboundHTTPError` if no
+  /// complete response arrives.
   public func send(_ request: OutboundRequest) async throws -> OutboundResponse {
     try request.validate()
     let transfer = Transfer(request, reading: .whole)
@@ -69,9 +74,9 @@ public final class OutboundClient: HTTPTransport {
     }
   }
 
-  /// Sends a request and returns when the response's head is there.
+  /// Sends a request and returns as soon as the head of the response has arrived.
   ///
-  /// Throws `OutboundHTTPError`, also while the body is read.
+  /// Throws `OutboundHTTPError`. Errors can also be thrown while the body is read.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     try request.validate()
     let transfer = Transfer(
@@ -96,7 +101,7 @@ public final class OutboundClient: HTTPTransport {
   fileprivate func resume(_ transfer: Transfer) { engine.resume(transfer) }
 }
 
-/// The right to read a streamed body; the exchange ends with it.
+/// The right to read a streamed body. The request ends when the lease is released.
 final class TransferLease: Sendable {
   private let transfer: Transfer
   private let client: OutboundClient

@@ -1,35 +1,35 @@
 package import RuntimeSupport
 
-/// Why no whole response came.
+/// The error of a request without a complete response.
 public struct OutboundHTTPError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kind of failure. It says whether the server may have acted.
   public var kind: Kind
   /// A sentence that names the host, but never the query, the header fields or the body.
   public var message: String
 
-  /// What can go wrong with an exchange.
+  /// The kinds of failures of a request.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The server was not reached, so it has not seen the request; sending again is safe.
+    /// The server was not reached and has not received the request. A new attempt is safe.
     case cannotConnect
-    /// The connect time or the total time ran out; the server may have acted.
+    /// The connect timeout or the total timeout was exceeded. The server may have acted.
     case timedOut
-    /// The task was cancelled; the server may have acted.
+    /// The task was cancelled. The server may have acted.
     case cancelled
-    /// The response is larger than the request allows.
+    /// The response is larger than the request allows. The server may have acted.
     case tooLarge
-    /// The address, method or a header field is not valid; nothing was sent.
+    /// The URL, the method or a header field is invalid. Nothing was sent.
     case invalidRequest
-    /// The exchange broke off; the server may have acted.
+    /// The connection failed during the request. The server may have acted.
     case failed
   }
 
-  /// An error, for transports of your own.
+  /// Creates an error, for custom transports.
   public init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
   }
 
-  /// The message.
+  /// The text of `message`.
   public var description: String { message }
 }
 
@@ -39,7 +39,7 @@ extension OutboundHTTPError: StatusConvertible {
     case .cannotConnect, .failed: .unavailable
     case .timedOut: .deadlineExceeded
     case .cancelled: .cancelled
-    // This is not a code that clients retry, because the next answer would be as large.
+    // This code is not one that clients retry, because the next response would be just as large.
     case .tooLarge: .outOfRange
     case .invalidRequest: .internal
     }

@@ -1,16 +1,16 @@
-/// Header fields in order; names compare without regard to case.
+/// An ordered list of header fields, whose names are case-insensitive.
 public struct OutboundHeaders: Sendable, Sequence, ExpressibleByDictionaryLiteral {
   private var fields: [(name: String, value: String)] = []
 
-  /// No fields.
+  /// Creates a list without fields.
   public init() {}
 
-  /// Fields in the order written.
+  /// Creates a list of fields in the order of the literal.
   public init(dictionaryLiteral elements: (String, String)...) {
     fields = elements.map { (name: $0.0, value: $0.1) }
   }
 
-  /// The first value of a field; setting replaces all fields of the name, and nil removes them.
+  /// The first value of a field. Setting it replaces all fields with the name; nil removes them.
   public subscript(name: String) -> String? {
     get { fields.first { Self.equal($0.name, name) }?.value }
     set {
@@ -19,17 +19,17 @@ public struct OutboundHeaders: Sendable, Sequence, ExpressibleByDictionaryLitera
     }
   }
 
-  /// Adds a field, beside those of the same name.
+  /// Appends a field and keeps other fields with the same name.
   public mutating func append(_ name: String, _ value: String) {
     fields.append((name: name, value: value))
   }
 
-  /// All values of a field, in order.
+  /// Returns all values of a field, in order.
   public func values(_ name: String) -> [String] {
     fields.filter { Self.equal($0.name, name) }.map(\.value)
   }
 
-  /// Iterates over the fields in order.
+  /// Returns an iterator over the fields, in order.
   public func makeIterator() -> Array<(name: String, value: String)>.Iterator {
     fields.makeIterator()
   }

@@ -1,42 +1,44 @@
-/// One HTTP request to another server.
+/// An HTTP request to another server.
 ///
-/// Every request has a bound on time and on the size of its answer; the defaults fit an API call.
+/// Every request has limits on its duration and on the size of its response. The defaults suit a
+/// typical API call.
 public struct OutboundRequest: Sendable {
-  /// The method in capitals, such as `GET`.
+  /// The method in uppercase, such as `GET`.
   public var method: String
-  /// An absolute `http` or `https` address; `OutboundURL` builds one from parts.
+  /// An absolute `http` or `https` URL, for example made with `OutboundURL`.
   public var url: String
-  /// Header fields; `Host`, `Content-Length` and `Connection` are set for you.
+  /// The header fields. `Host`, `Content-Length` and `Connection` are added automatically.
   public var headers: OutboundHeaders
-  /// The body; empty for none.
+  /// The body; empty for a request without a body.
   public var body: [UInt8]
-  /// How long connecting may take, name look-up and TLS included.
+  /// The time limit for connecting, including name resolution and TLS.
   public var connectTimeout: Duration
-  /// How long the whole exchange may take, including the wait for a connection; nil for ever.
+  /// The time limit for the whole request, including the wait for a connection; nil for no limit.
   ///
-  /// For a streamed response it also covers reading the body, including the time in which the
-  /// reader does not ask for more.
+  /// For a streamed response it also includes the time to read the body, even while the reader asks
+  /// for no data.
   public var timeout: Duration?
-  /// The largest response body; a larger one fails the request with `tooLarge`.
+  /// The maximum size of the response body. A larger body fails the request with `tooLarge`.
   public var responseBytesMax: Int
-  /// How many redirects are followed; they never leave the request's scheme.
+  /// The maximum number of redirects that are followed, 0 by default.
   ///
-  /// Off by default, because header fields that carry keys would be sent to the new address.
+  /// Redirects are off by default, because header fields that contain keys would be sent to the new
+  /// URL. A redirect to another scheme is never followed.
   public var redirectsMax: Int
-  /// Whether the request gets a connection of its own, which no other request has used or will use.
+  /// True to send the request on a new connection, which is closed afterwards.
   ///
-  /// A server may close a connection that has been idle just when the next request is sent; what
-  /// cannot be sent again is then lost.
+  /// A server may close an idle connection just when the next request is sent on it. A request that
+  /// cannot be repeated would then be lost.
   public var usesFreshConnection: Bool
 
-  /// The time to connect: a connection that is not there by then will not come.
+  /// The default of `connectTimeout`. A connection that takes longer is unlikely to succeed.
   public static let defaultConnectTimeout: Duration = .seconds(5)
-  /// The time for a request: enough for a slow API, without leaving a caller hanging.
+  /// The default of `timeout`, enough for a slow API without blocking a caller indefinitely.
   public static let defaultTimeout: Duration = .seconds(60)
-  /// The largest body, larger than any single answer of the services in use.
+  /// The default of `responseBytesMax`, more than any response of the services in use.
   public static let defaultResponseBytesMax = 32 << 20
 
-  /// A request; arguments that are left out have the defaults seen here.
+  /// Creates a request. Only the URL has no default.
   public init(
     method: String = "GET",
     url: String,
@@ -61,7 +63,7 @@ public struct OutboundRequest: Sendable {
 }
 
 extension OutboundRequest {
-  /// Throws `invalidRequest` for a request that breaks HTTP/1.1's framing or leaves http and https.
+  /// Throws `invalidRequest` for invalid HTTP/1.1 syntax and for schemes other than http and https.
   func validate() throws(OutboundHTTPError) {
     guard !method.isEmpty, method.utf8.allSatisfy(Self.isToken) else {
       throw OutboundHTTPError(.invalidRequest, "\(method.debugDescription) is not an HTTP method")

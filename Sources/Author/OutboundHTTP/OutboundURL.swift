@@ -1,8 +1,8 @@
-/// Builds addresses, percent-encoding each part.
+/// Functions that build URLs and percent-encode their parts.
 public enum OutboundURL {
-  /// Joins `base`, the segments of a path and a query.
+  /// Returns a URL from a base, path segments and a query.
   ///
-  /// A slash at the end of `base` is dropped; the contents of `base` are not encoded again.
+  /// Slashes at the end of `base` are dropped. The content of `base` is not encoded again.
   public static func make(
     base: String,
     path: [String] = [],
@@ -17,7 +17,7 @@ public enum OutboundURL {
     return url
   }
 
-  /// Percent-encodes all but the unreserved characters of RFC 3986.
+  /// Percent-encodes all characters except for the unreserved characters of RFC 3986.
   public static func encode(_ text: String) -> String {
     var encoded: [UInt8] = []
     for byte in text.utf8 {
@@ -30,26 +30,26 @@ public enum OutboundURL {
         encoded += [UInt8(ascii: "%"), hexadecimal[Int(byte >> 4)], hexadecimal[Int(byte & 15)]]
       }
     }
-    // A segment of dots alone would be taken for "this folder" or "the parent folder".
+    // A segment that consists of dots would refer to the current or the parent directory.
     if encoded == [UInt8(ascii: ".")] { return "%2E" }
     if encoded == [UInt8(ascii: "."), UInt8(ascii: ".")] { return "%2E%2E" }
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// Whether the host of an address is this machine, by name or by number.
+  /// Returns true if the host of a URL is this machine, by name or by IP address.
   ///
-  /// `host` has the form it has in an address: an IPv6 number may have brackets.
+  /// `host` has the form that it has in a URL: an IPv6 address may have brackets.
   public static func isLoopback(host: String) -> Bool {
     let host = host.lowercased()
     if host == "[::1]" || host == "::1" { return true }
-    // A zone after an IPv6 number could end like a name.
+    // The zone of an IPv6 address could end like a host name.
     guard !host.contains(where: { "[]:%".contains($0) }) else { return false }
     if host == "localhost" || host.hasSuffix(".localhost") { return true }
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy(isDecimalByte)
   }
 
-  /// Whether a text is 0 to 255 without a sign or leading zeros, which some take for octal numbers.
+  /// Returns true for 0 to 255 without a sign or leading zeros, which some parsers read as octal.
   private static func isDecimalByte(_ text: Substring) -> Bool {
     guard let number = UInt8(text) else { return false }
     return "\(number)" == text

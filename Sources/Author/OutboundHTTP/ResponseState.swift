@@ -1,32 +1,32 @@
-/// The head of a response.
 struct ResponseHead: Sendable {
   var status: Int
   var headers: OutboundHeaders
 }
 
-/// What has arrived of one response, and whether more may come; the owner acts on it.
+/// The state of one response, with the received bytes and the way in which it ended.
 ///
-/// The first ending wins. What a streamed body received before its end, good or bad, can still be
-/// read; only a cancelled reader gets no more.
+/// It only records changes, and its owner acts on them. The first ending counts. Bytes of a
+/// streamed body that arrived before its end can still be read, even after a failure. A cancelled
+/// reader gets no more bytes.
 struct ResponseState {
-  /// How the body is read.
+  /// The way in which the body is read.
   enum Reading: Sendable, Equatable {
-    /// The body is collected here and taken once, at the end.
+    /// The body is collected in memory and taken once, at its end.
     case whole
-    /// The body is taken piece by piece; past this many bytes the sender is held up.
+    /// The body is taken in chunks. Beyond this number of bytes the sender has to wait.
     case streamed(bufferBytesMax: Int)
   }
 
-  /// What the receiver of bytes does next.
+  /// The next step for the receiver of bytes.
   enum Intake: Equatable {
     case stored
-    /// The bytes were not stored; give the same bytes again after a `resume`.
+    /// The bytes were not stored. Offer the same bytes again after a `resume`.
     case pause
-    /// The bytes were not stored; the response has ended, so give up.
+    /// The bytes were not stored because the response has ended. Abort the transfer.
     case abort
   }
 
-  /// What the reader of a streamed body gets.
+  /// The result for the reader of a streamed body.
   enum Take: Equatable {
     case wait
     case chunk([UInt8], resume: Bool)
@@ -47,7 +47,7 @@ struct ResponseState {
   private var isPaused = false
   private var ending: Ending?
 
-  /// A response of which nothing has arrived; its body may have `bytesMax` bytes in all.
+  /// Creates the state before anything has arrived. `bytesMax` limits the total size of the body.
   init(reading: Reading, bytesMax: Int) {
     self.reading = reading
     self.bytesMax = bytesMax
@@ -55,21 +55,21 @@ struct ResponseState {
 
   var isEnded: Bool { ending != nil }
 
-  /// Whether a waiting reader could have something to take.
+  /// True if the state can have something for a waiting reader.
   var isReadable: Bool { reading != .whole || isEnded }
 
   private var isCancelled: Bool {
     if case .failed(let error) = ending { error.kind == .cancelled } else { false }
   }
 
-  // MARK: What the connection says
+  //MARK: Events of the connection
 
-  /// Takes the head; no other head will follow.
+  /// Stores the final head. Only the first call has an effect.
   mutating func headArrived(_ head: ResponseHead) {
     if self.head == nil { self.head = head }
   }
 
-  /// Takes a piece of the body.
+  /// Stores a piece of the body.
   mutating func received(_ bytes: UnsafeRawBufferPointer) -> Intake {
     guard ending == nil else { return .abort }
     if case .streamed(let bufferBytesMax) = reading, !buffer.isEmpty,
@@ -89,9 +89,9 @@ struct ResponseState {
     return .stored
   }
 
-  /// Ends the exchange; a nil error means that all of it arrived.
+  /// Ends the response. A nil error means that all of it arrived.
   ///
-  /// Returns whether the exchange was still open.
+  /// Returns true if the response had not ended before.
   mutating func ended(_ error: OutboundHTTPError?) -> Bool {
     guard ending == nil else { return false }
     if let error {
@@ -104,16 +104,16 @@ struct ResponseState {
     return true
   }
 
-  // MARK: What the reader asks
+  //MARK: Reading
 
-  /// The head, a failure, or nil for "not yet".
+  /// Returns the head or a failure; nil if neither has arrived.
   func takeHead() -> Result<ResponseHead, OutboundHTTPError>? {
     if let head, !isCancelled { return .success(head) }
     if case .failed(let error) = ending { return .failure(error) }
     return nil
   }
 
-  /// The next piece of a streamed body.
+  /// Takes the next chunk of a streamed body.
   mutating func takeChunk() -> Take {
     if !buffer.isEmpty, !isCancelled {
       let chunk = buffer
@@ -129,7 +129,7 @@ struct ResponseState {
     }
   }
 
-  /// The whole response, a failure, or nil for "not yet".
+  /// Takes the complete response or a failure; nil if it has not ended.
   mutating func takeWhole() -> Result<OutboundResponse, OutboundHTTPError>? {
     switch (ending, head) {
     case (nil, _): return nil

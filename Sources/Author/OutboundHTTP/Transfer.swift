@@ -1,6 +1,6 @@
 import Synchronization
 
-/// One exchange, shared by the task that reads it and the engine's thread that feeds it.
+/// One request in progress, shared by the task that reads it and the engine's thread.
 final class Transfer: Sendable {
   let request: OutboundRequest
   let deadline: ContinuousClock.Instant?
@@ -8,12 +8,14 @@ final class Transfer: Sendable {
 
   private struct Shared {
     var response: ResponseState
-    /// Counts changes that the reader could act on, so that it misses none between look and wait.
+    /// The number of changes that the reader could act on.
+    ///
+    /// A reader compares it to notice changes between its check of the state and its wait.
     var news = 0
     var waiter: CheckedContinuation<Void, Never>?
   }
 
-  /// An exchange that has not been submitted.
+  /// Creates a request that has not been submitted.
   init(_ request: OutboundRequest, reading: ResponseState.Reading) {
     self.request = request
     deadline = request.timeout.map { ContinuousClock.now + $0 }
@@ -24,7 +26,7 @@ final class Transfer: Sendable {
 
   var isEnded: Bool { shared.withLock { $0.response.isEnded } }
 
-  // MARK: Fed by the engine
+  //MARK: Calls of the engine
 
   func headArrived(_ head: ResponseHead) {
     signal { $0.headArrived(head) }
@@ -34,7 +36,7 @@ final class Transfer: Sendable {
     signal { $0.received(bytes) }
   }
 
-  /// Ends the exchange; returns false when it had already ended.
+  /// Ends the response; returns false if it had already ended.
   @discardableResult
   func ended(_ error: OutboundHTTPError?) -> Bool {
     signal { $0.ended(error) }
@@ -52,7 +54,7 @@ final class Transfer: Sendable {
     return result
   }
 
-  // MARK: Read by one task
+  //MARK: Calls of the reading task
 
   func whole() async throws(OutboundHTTPError) -> OutboundResponse {
     while true {
@@ -70,7 +72,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// The next piece, and whether the sender must be told to go on; nil at the end.
+  /// Returns the next chunk and whether the sender must be resumed; nil at the end.
   func chunk() async throws(OutboundHTTPError) -> (bytes: [UInt8], resume: Bool)? {
     while true {
       let (take, news) = look { $0.takeChunk() }

@@ -9,11 +9,11 @@ import Synchronization
   import Glibc
 #endif
 
-/// Owns the thread that drives libcurl, and the thread's mailbox.
+/// The owner of the thread that drives libcurl, and of the thread's mailbox.
 ///
-/// Only that thread touches libcurl, except for the call that wakes it.
+/// Only that thread calls libcurl, except for the call that wakes it.
 final class TransferEngine: Sendable {
-  /// What tasks ask the thread to do.
+  /// A command of a task to the thread.
   enum Command: Sendable {
     case start(Transfer)
     case cancel(Transfer)
@@ -22,7 +22,7 @@ final class TransferEngine: Sendable {
 
   private struct Mailbox {
     var commands: [Command] = []
-    /// Exchanges submitted and not yet ended.
+    /// The number of transfers that were submitted and have not ended.
     var submitted = 0
     var multi: MultiHandle?
     var isStopping = false
@@ -31,12 +31,12 @@ final class TransferEngine: Sendable {
   private let configuration: OutboundClient.Configuration
   private let mailbox = Mutex(Mailbox())
 
-  /// An engine without a thread; the first submission starts it.
+  /// Creates an engine without a thread. The first submission starts the thread.
   init(configuration: OutboundClient.Configuration) {
     self.configuration = configuration
   }
 
-  /// Puts an exchange in line; throws when the line is full.
+  /// Adds a transfer to the queue; throws if the queue is full or the thread cannot start.
   func submit(_ transfer: Transfer) throws(OutboundHTTPError) {
     let refusal: OutboundHTTPError? = mailbox.withLock { mailbox in
       let bound = configuration.connectionsMax + configuration.waitingMax
@@ -56,18 +56,18 @@ final class TransferEngine: Sendable {
     if let refusal { throw refusal }
   }
 
-  /// Ends an exchange at once for its reader; the connection follows.
+  /// Ends a transfer immediately for its reader. The connection is released afterwards.
   func cancel(_ transfer: Transfer) {
     let isNews = transfer.ended(OutboundHTTPError(.cancelled, "the request was cancelled"))
     if isNews { mailbox.withLock { post(.cancel(transfer), to: &$0) } }
   }
 
-  /// Lets a held-up sender go on.
+  /// Resumes a transfer whose sender has to wait.
   func resume(_ transfer: Transfer) {
     mailbox.withLock { post(.resume(transfer), to: &$0) }
   }
 
-  /// Ends the thread and all exchanges in progress.
+  /// Ends the thread and all transfers in progress.
   func stop() {
     mailbox.withLock { mailbox in
       mailbox.isStopping = true
@@ -78,16 +78,16 @@ final class TransferEngine: Sendable {
   private func post(_ command: Command, to mailbox: inout Mailbox) {
     guard let multi = mailbox.multi, !mailbox.isStopping else { return }
     mailbox.commands.append(command)
-    // A mailbox that is not empty has already woken the thread.
+    // If the mailbox was not empty, the thread has already been woken.
     if mailbox.commands.count == 1 { curl_multi_wakeup(multi.pointer) }
   }
 
-  /// The commands since the last call; nil when the thread must end.
+  /// Returns the commands since the last call; nil if the thread must end.
   fileprivate func collect(ended: Int) -> [Command]? {
     mailbox.withLock { mailbox in
       mailbox.submitted -= ended
       guard !mailbox.isStopping else {
-        // From now on nobody wakes this handle, which is about to be freed.
+        // From here on no other thread wakes this handle, which is about to be freed.
         mailbox.multi = nil
         return nil
       }
@@ -127,16 +127,16 @@ final class TransferEngine: Sendable {
   private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 }
 
-/// The multi handle as other threads see it.
+/// The multi handle as used by other threads.
 ///
-/// `@unchecked Sendable`: other threads only call `curl_multi_wakeup`, which libcurl allows, and do
-/// so under the mailbox's lock; under the same lock the thread removes the handle before freeing
-/// it.
+/// `@unchecked Sendable`: other threads only call `curl_multi_wakeup`, which libcurl allows. They
+/// do so under the mailbox's lock, and the thread removes the handle under the same lock before it
+/// frees the handle.
 private struct MultiHandle: @unchecked Sendable {
   let pointer: UnsafeMutableRawPointer
 }
 
-/// The thread's entry: takes over the loop it is given and runs it to its end.
+/// The entry point of the thread, which takes ownership of the loop and runs it.
 #if canImport(Darwin)
   private func runTransferLoop(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     Unmanaged<TransferLoop>.fromOpaque(context).takeRetainedValue().run()

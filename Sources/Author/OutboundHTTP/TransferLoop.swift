@@ -8,15 +8,15 @@ import CCurl
   import Glibc
 #endif
 
-/// The loop of the engine's thread: starts, drives and ends exchanges.
+/// The loop of the engine's thread, which starts, drives and ends transfers.
 ///
-/// The engine makes it, and afterwards only its thread touches it.
+/// The engine creates it. After that only its thread uses it.
 final class TransferLoop {
-  /// Idle easy handles kept for the next exchange; each is a few kilobytes.
+  /// The maximum number of idle easy handles that are kept for reuse. Each has a few kilobytes.
   private static let idleHandlesMax = 64
-  /// The longest sleep; without anything to do the thread sleeps until it is woken.
+  /// The longest sleep of a thread that has nothing to do. A wakeup interrupts it.
   private static let idleMilliseconds: Int32 = 10_000
-  /// How late an exchange in line may notice that its time has run out.
+  /// The interval for checking whether queued transfers have exceeded their time limit.
   private static let lineCheckMilliseconds: Int32 = 50
 
   private let multi: UnsafeMutableRawPointer
@@ -25,16 +25,17 @@ final class TransferLoop {
   private let collect: (_ ended: Int) -> [TransferEngine.Command]?
   private var exchanges: [ObjectIdentifier: EasyTransfer] = [:]
   private var byHandle: [UnsafeMutableRawPointer: EasyTransfer] = [:]
-  /// The exchanges in line from `waitingStart` on, first come first served.
+  /// The queued transfers in order of submission. Those before `waitingStart` have left the queue.
   private var waiting: [Transfer] = []
   private var waitingStart = 0
   private var lineChecked = ContinuousClock.now
   private var idle: [UnsafeMutableRawPointer] = []
   private var endedCount = 0
 
-  /// A loop over `multi`, which it frees at its end.
+  /// Creates a loop that drives `multi` and frees it at its end.
   ///
-  /// `collect` takes the number of exchanges ended since its last call and gives the commands.
+  /// `collect` receives the number of transfers that ended since its last call and returns
+  /// commands.
   init(
     multi: UnsafeMutableRawPointer,
     configuration: OutboundClient.Configuration,
@@ -46,9 +47,10 @@ final class TransferLoop {
     self.collect = collect
   }
 
-  /// Runs until the engine stops.
+  /// Runs the loop until the engine stops.
   func run() {
-    // Signals are for the process's own threads; a broken pipe is an error code here.
+    // Signals are handled by other threads of the process. A broken pipe is reported as an error
+    // code here.
     var signals = sigset_t()
     sigfillset(&signals)
     pthread_sigmask(SIG_SETMASK, &signals, nil)
@@ -98,7 +100,10 @@ final class TransferLoop {
     lineChecked = now
   }
 
-  /// Whether an exchange in line must still start; false once it was cancelled or its time ran out.
+  /// Returns true if a queued transfer must still start.
+  ///
+  /// Ends a transfer that has exceeded its time limit. The result is then false, as for a cancelled
+  /// transfer.
   private func isStillWanted(_ transfer: Transfer, now: ContinuousClock.Instant) -> Bool {
     if let deadline = transfer.deadline, deadline <= now {
       transfer.ended(OutboundHTTPError(.timedOut, "no connection was free in time"))
@@ -141,7 +146,7 @@ final class TransferLoop {
     }
   }
 
-  /// Gives the easy handle back; the connection stays open where the protocol allows.
+  /// Releases the easy handle for reuse. The connection stays open if the protocol allows it.
   private func release(_ exchange: EasyTransfer) {
     exchanges[ObjectIdentifier(exchange.transfer)] = nil
     byHandle[exchange.easy] = nil

@@ -4,24 +4,24 @@ package import Identity
 import RuntimeSupport
 package import StorageEngine
 
-/// The log of commits, written in the batch of the documents themselves.
+/// The log of commits, whose records are written in the same batch as the documents.
 ///
-/// A record's key is its commit's sequence, 8 bytes big-endian; a commit in which nothing happens
-/// leaves no record.
+/// The key of a record is the sequence of its commit as 8 big-endian bytes. A commit without
+/// changes and occurrences has no record.
 package enum CommitLog {
-  /// Where the records are.
+  /// The keyspace of the records.
   package static let keyspace = Keyspace("events", .log)
 
-  /// The most bytes, roughly, of one page, so that a page of large commits stays small in memory.
+  /// The approximate maximum size of a page in bytes, which limits the memory for large commits.
   package static let pageBytesMax = 4 << 20
 
   private static let trimmedKeyspace = Keyspace("event_trim", .few)
 
-  /// Adds the record of a commit to its batch, unless it is for events and nothing happened in the
-  /// commit.
+  /// Adds the record of a commit to its batch and returns the record with its size in the log.
   ///
-  /// The record's cause is the calling task's cause. Returns the record with its size in the log, or
-  /// nil when nothing happened; its sequence is 0 until the commit has one.
+  /// The cause of the record is the cause of the calling task. The sequence of the returned record
+  /// is 0 until the commit has one. If there are no changes or occurrences, nothing is added and
+  /// the result is nil. The exception is a discontinuity, which always has a record.
   @discardableResult
   package static func append(
     _ changes: [DocumentChange],
@@ -48,10 +48,10 @@ package enum CommitLog {
     return EventEntry(record: record, bytes: keyBytes + encoded.count)
   }
 
-  /// The records that follow `sequence`, in order.
+  /// Returns the records that follow `sequence`, in order.
   ///
-  /// Returns at most `limit` records and stops at `pageBytesMax`, but returns at least one if there
-  /// is one. Throws `CorruptDataError` for bytes that are not a record.
+  /// The result has at most `limit` records and ends at `pageBytesMax`, but has at least one record
+  /// if there is any. Throws `CorruptDataError` for bytes that are not a record.
   package static func records(
     after sequence: UInt64,
     limit: Int,
@@ -60,7 +60,7 @@ package enum CommitLog {
     try entries(after: sequence, limit: limit, in: snapshot).map(\.record)
   }
 
-  /// The record of a commit with its size; nil when it had none, or has been trimmed.
+  /// Returns the record of a commit with its size; nil if it had none or has been trimmed.
   package static func entry(
     _ sequence: UInt64,
     in snapshot: any StorageSnapshot
@@ -74,7 +74,7 @@ package enum CommitLog {
     }
   }
 
-  /// The last record's sequence, or 0 when the log is empty.
+  /// Returns the sequence of the last record; 0 if the log is empty.
   package static func lastSequence(in snapshot: any StorageSnapshot) throws -> UInt64 {
     var last: UInt64 = 0
     try snapshot.scan(keyspace, from: nil, to: nil, descending: true) { key, _ in
@@ -84,20 +84,20 @@ package enum CommitLog {
     return last
   }
 
-  /// The sequence of the last record whose commit was not after a time; 0 when there is none.
+  /// Returns the sequence of the last record committed at or before a time; 0 if there is none.
   ///
-  /// Records up to it may have been trimmed. Costs O(log n) reads.
+  /// Records up to this sequence may have been trimmed. The search needs O(log n) reads.
   package static func sequence(
     at time: Timestamp,
     in snapshot: any StorageSnapshot
   ) throws -> UInt64 {
-    // Everything up to `low` is early enough, everything after `high` too late.
+    // All records up to `low` are at or before the time. All records after `high` are later.
     var low: UInt64 = 0
     var high = try lastSequence(in: snapshot)
     while low < high {
       let middle = low + (high - low + 1) / 2
       var found: (sequence: UInt64, time: Timestamp)?
-      // The last record up to the middle stands for all places down to it.
+      // The last record up to the middle decides for all sequences between it and the middle.
       try snapshot.scan(keyspace, from: nil, to: key(middle + 1), descending: true) { key, value in
         found = (try decode(key: key), try CommitRecord.commitTime(encoded: value.bytes))
         return false
@@ -111,9 +111,9 @@ package enum CommitLog {
     return low
   }
 
-  /// The sequence and time of the last record trimmed; nil before the first trim.
+  /// Returns the sequence and time of the last trimmed record; nil before the first trim.
   ///
-  /// The past up to and including that record can no longer be read.
+  /// The history up to and including that record can no longer be read.
   package static func trimmedThrough(
     in snapshot: any StorageSnapshot
   ) throws -> (sequence: UInt64, commitTime: Timestamp)? {
@@ -123,7 +123,7 @@ package enum CommitLog {
     return (sequence, Timestamp(microseconds: try decoder.signed()))
   }
 
-  /// Deletes the records up to `record` and notes how far the log is trimmed.
+  /// Deletes the records up to and including `record`, and stores how far the log is trimmed.
   static func trim(through record: CommitRecord, in batch: inout StorageBatch) {
     batch.deleteRange(keyspace, from: nil, to: key(record.sequence + 1))
     var encoder = BinaryEncoder()
@@ -149,7 +149,7 @@ package enum CommitLog {
     return entries
   }
 
-  /// The total size of at most `limit` records after `sequence`, and the last record's sequence.
+  /// Returns the total size and number of at most `limit` records, and the last sequence.
   static func measure(
     after sequence: UInt64,
     limit: Int,
@@ -166,7 +166,9 @@ package enum CommitLog {
     return result
   }
 
-  /// The records that follow `sequence`, of which `known` need not be read; bounded as `records` is.
+  /// Returns the records that follow `sequence`, and takes those in `known` without reading them.
+  ///
+  /// The result is limited like that of `records(after:limit:in:)`.
   static func entries(
     after sequence: UInt64,
     limit: Int,
@@ -201,7 +203,6 @@ package enum CommitLog {
   }
 }
 
-/// A record with its size in the log.
 package struct EventEntry: Sendable {
   package var record: CommitRecord
   package var bytes: Int

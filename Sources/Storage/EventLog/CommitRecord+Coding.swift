@@ -3,14 +3,14 @@ import Events
 
 extension CommitRecord {
   private static let version: UInt8 = 3
-  /// The version whose records were all there for events.
+  /// The version without a purpose. All its records are for events.
   private static let secondVersion: UInt8 = 2
-  /// The version whose records had only changes, and no cause.
+  /// The version without occurrences and without a cause.
   private static let firstVersion: UInt8 = 1
   private static let hasBefore: UInt8 = 1
   private static let hasAfter: UInt8 = 2
 
-  /// The stored form, without the sequence, which is the key.
+  /// The stored form of the record. It omits the sequence, which is the key.
   package var encoded: [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)
@@ -27,14 +27,14 @@ extension CommitRecord {
     return encoder.bytes
   }
 
-  /// Reads only the time from the stored form.
+  /// Reads only the commit time from the stored form.
   static func commitTime(encoded: [UInt8]) throws(CorruptDataError) -> Timestamp {
     var decoder = BinaryDecoder(encoded)
     _ = try decoder.byte()
     return Timestamp(microseconds: try decoder.signed())
   }
 
-  /// Reads the stored form.
+  /// Reads a record from its stored form.
   package init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(encoded)
     let version = try decoder.byte()
@@ -100,7 +100,7 @@ extension CommitRecord.Purpose {
 }
 
 extension BinaryEncoder {
-  /// Writes the name once, without the database, which the record names for all changes.
+  /// Writes a change without its database, which the record contains once for all changes.
   fileprivate mutating func append(_ change: DocumentChange) {
     append(UInt64(change.name.path.segments.count))
     for segment in change.name.path.segments { append(segment) }

@@ -2,34 +2,33 @@ package import DocumentModel
 package import Events
 package import Identity
 
-/// One commit as listeners and triggers see it: everything that happened in it, at once.
+/// The record of one commit for listeners and triggers, with everything that changed in it.
 package struct CommitRecord: Sendable, Hashable {
-  /// The commit's place in the only clock that listeners and triggers share.
+  /// The commit's number, which orders all events for listeners and triggers.
   package var sequence: UInt64
   package var commitTime: Timestamp
   package var database: DatabaseName
-  /// One change per document; writes that changed nothing are left out.
+  /// One change per document. Writes that changed nothing are left out.
   package var changes: [DocumentChange]
-  /// Other events of the commit; a record for events has at least one change or occurrence.
+  /// Other events of the commit. A record for events has at least one change or occurrence.
   package var occurrences: [Occurrence]
-  /// Who committed.
+  /// The identity of the caller that committed.
   package var auth: AuthContext
-  /// The delivery on whose behalf the commit was made, if one is known.
+  /// The id of the delivery whose function made the commit; nil if unknown.
   package var cause: String?
-  /// What the record is there for.
+  /// The readers for which the record is meant.
   package var purpose: Purpose
 
-  /// What a commit wants to be known of it.
+  /// The purpose of a record.
   package enum Purpose: Sendable, Hashable {
-    /// Triggers fire and listeners are told.
+    /// Triggers fire, and listeners are notified.
     case events
-    /// Only listeners are told: the changes are all that was changed.
+    /// Only listeners are notified. The listed changes are complete.
     case listenersOnly
-    /// Listeners must read the database again: it was changed in ways that are not listed.
+    /// Listeners must read the database again, because it was changed in ways that are not listed.
     case discontinuity
   }
 
-  /// A record as the log returns it.
   package init(
     sequence: UInt64,
     commitTime: Timestamp,

@@ -1,30 +1,30 @@
 import DocumentModel
 package import StorageEngine
 
-/// Named places in the log that survive a restart; records after the slowest are kept.
+/// Named positions in the log that survive a restart. Records after the slowest cursor are kept.
 package enum EventCursor {
-  /// Where the cursors are, by name.
+  /// The keyspace of the cursors, whose keys are their names.
   package static let keyspace = Keyspace("event_cursors", .few)
 
-  /// Moves a cursor: its owner is done with the records up to and including `sequence`.
+  /// Moves a cursor. Its owner has processed the records up to and including `sequence`.
   package static func put(_ name: String, sequence: UInt64, in batch: inout StorageBatch) {
     var encoder = BinaryEncoder()
     encoder.append(sequence)
     batch.put(keyspace, Array(name.utf8), encoder.bytes)
   }
 
-  /// Gives a cursor up, so that it no longer keeps records.
+  /// Deletes a cursor, so that it no longer keeps records.
   package static func delete(_ name: String, in batch: inout StorageBatch) {
     batch.delete(keyspace, Array(name.utf8))
   }
 
-  /// A cursor's place, or nil when there is no cursor of that name.
+  /// Returns the position of a cursor; nil if there is no cursor with this name.
   package static func get(_ name: String, in snapshot: any StorageSnapshot) throws -> UInt64? {
     guard let stored = try snapshot.get(keyspace, Array(name.utf8)) else { return nil }
     return try decode(stored)
   }
 
-  /// All cursors.
+  /// Returns the positions of all cursors by name.
   package static func all(in snapshot: any StorageSnapshot) throws -> [String: UInt64] {
     var cursors: [String: UInt64] = [:]
     try snapshot.scan(keyspace, from: nil, to: nil, descending: false) { key, value in

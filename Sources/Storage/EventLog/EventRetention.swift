@@ -4,12 +4,13 @@ import ServiceLifecycle
 package import StorageEngine
 import Synchronization
 
-/// Trims the log: records go when they are old enough and every cursor has passed them.
+/// A service that trims the log of records that are old enough and that every cursor has passed.
 ///
-/// Past `bytesMax` they go as soon as every cursor has passed them; when a cursor keeps the log
-/// above the bound, `exceeded` names it and the document store refuses writes.
+/// If the log is larger than `bytesMax`, records are trimmed as soon as every cursor has passed
+/// them. If a cursor keeps the log above this limit, `exceeded` contains its name, and the document
+/// store refuses writes.
 package final class EventRetention: Service, Sendable {
-  /// Adds what must go, or stay, with records to the batch that deletes them.
+  /// A closure that adds related changes to the batch that deletes records.
   ///
   /// The snapshot shows the store as it was when the records were chosen.
   package typealias WillTrim =
@@ -17,18 +18,18 @@ package final class EventRetention: Service, Sendable {
       _ records: [CommitRecord], _ snapshot: any StorageSnapshot, _ batch: inout StorageBatch
     ) throws -> Void
 
-  /// Records trimmed in one batch, for which a commit may have to wait.
+  /// The maximum number of records trimmed in one batch, for which a commit may have to wait.
   static let batchMax = 256
-  /// Ticks per age: a record outlives its age by a sixtieth at most.
+  /// The number of checks per age limit. A record outlives the limit by at most a sixtieth of it.
   static let ticksPerAge = 60
-  /// The tick while writes are refused, when only cursors move and nothing announces it.
+  /// The interval of checks while writes are refused and only cursors move, without notification.
   static let exceededTick: Duration = .seconds(1)
-  /// Keys measured in one read at the start.
+  /// The number of keys measured in one read at the start.
   static let measurePage = 4096
 
   private struct State {
     var bytes = 0
-    /// The sequence up to which records are counted in `bytes`.
+    /// The sequence up to which records are included in `bytes`.
     var measuredThrough: UInt64 = 0
     var exceeded: String?
   }
@@ -46,10 +47,10 @@ package final class EventRetention: Service, Sendable {
   private let kicks: AsyncStream<Void>
   private let kick: AsyncStream<Void>.Continuation
 
-  /// Retention for a store's log; it works while `run` runs.
+  /// Creates the retention for the log of a store. It works while `run` runs.
   ///
-  /// `holders` are cursors that keep every record until they exist. Records that come after the
-  /// commit that `needed` gives stay, whatever their age and number.
+  /// `holders` are the names of cursors that keep every record as long as they do not exist.
+  /// Records after the sequence that `needed` returns are kept, whatever their age and number.
   package init(
     storage: any OrderedStorage,
     tailer: EventTailer,
@@ -74,13 +75,13 @@ package final class EventRetention: Service, Sendable {
     (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// The cursor that keeps the log above its bound, or nil while all is well.
+  /// The name of the cursor that keeps the log above its limit; nil if none does.
   package var exceeded: String? { state.withLock { $0.exceeded } }
 
-  /// The log's size in bytes, as far as it was measured.
+  /// The size of the log in bytes, as far as it was measured.
   package var bytes: Int { state.withLock { $0.bytes } }
 
-  /// Measures the log, then trims it when records are due, until cancelled or shut down.
+  /// Measures the log and then trims it when records are due, until cancelled or shut down.
   package func run() async throws {
     do {
       try await measure()
@@ -127,7 +128,7 @@ package final class EventRetention: Service, Sendable {
   private func tick() async {
     while !Task.isCancelled {
       kick.yield()
-      // A cancelled sleep ends the loop, which is all that cancellation asks for.
+      // A cancelled sleep ends the loop, so the error is ignored.
       try? await clock.sleep(for: policy.age / Self.ticksPerAge)
     }
   }
@@ -137,7 +138,7 @@ package final class EventRetention: Service, Sendable {
       do {
         while try await trimBatch() {}
         while exceeded != nil, !Task.isShuttingDownGracefully {
-          // Writes are refused, so nothing else tells that the cursor has moved on.
+          // Writes are refused, so no commit notifies this loop when the cursor has moved.
           try await clock.sleep(for: Self.exceededTick)
           while try await trimBatch() {}
         }
@@ -147,7 +148,7 @@ package final class EventRetention: Service, Sendable {
     }
   }
 
-  /// Trims one batch; true when there may be more.
+  /// Trims one batch; returns true if there may be more to trim.
   private func trimBatch() async throws -> Bool {
     let (bytes, measured) = state.withLock { ($0.bytes, $0.measuredThrough) }
     let (entries, slowest, count, batch) = try await storage.read { snapshot in
@@ -156,7 +157,7 @@ package final class EventRetention: Service, Sendable {
       let count = policy.trimmable(
         entries,
         bytes: bytes,
-        // Records that were not measured yet must not be subtracted.
+        // Records that were not measured yet must not be subtracted from the size.
         upTo: min(slowest?.sequence ?? .max, measured, self.needed() ?? .max),
         now: now()
       )
@@ -176,7 +177,7 @@ package final class EventRetention: Service, Sendable {
     return state.withLock { state in
       state.bytes -= trimmed
       let isAbove = state.bytes > policy.bytesMax
-      // The cursor is to blame only when it holds back a record that would otherwise go.
+      // The cursor is responsible only if it keeps a record that would otherwise be trimmed.
       let next = count < entries.count ? entries[count].record.sequence : nil
       let isHeld = next.map { $0 > slowest?.sequence ?? .max } ?? false
       state.exceeded = isAbove && isHeld ? slowest?.name : nil
@@ -194,14 +195,15 @@ package final class EventRetention: Service, Sendable {
   }
 }
 
-/// Which records may go.
+/// The rule that decides which records are trimmed.
 struct RetentionPolicy: Sendable {
   var age: Duration
   var bytesMax: Int
 
-  /// How many of the oldest `entries` may go when all records together have `bytes`.
+  /// Returns how many of the oldest `entries` can be trimmed if all records together have `bytes`.
   ///
-  /// Records after `upTo` never go; of the others, old records and those above the bound go.
+  /// Records after `upTo` are never trimmed. Of the others, records are trimmed that are old enough
+  /// or that exceed the size limit.
   func trimmable(_ entries: [EventEntry], bytes: Int, upTo: UInt64, now: Timestamp) -> Int {
     let ageMicroseconds = age / .microseconds(1)
     var left = bytes

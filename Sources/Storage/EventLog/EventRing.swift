@@ -1,14 +1,14 @@
 import DequeModule
 
-/// The latest records, decoded once for all followers; the tailer's state as a value.
+/// The most recent records, decoded once for all followers. This is the tailer's state as a value.
 struct EventRing {
-  /// What a follower gets.
+  /// The result of reading the ring for a follower.
   enum Reading {
     /// At least one entry.
     case entries([EventEntry])
-    /// The follower has seen everything so far.
+    /// The follower has received all records so far.
     case nothingYet
-    /// Records that the follower needs have left the ring.
+    /// Records that the follower needs are no longer in the ring.
     case tooOld
   }
 
@@ -16,11 +16,11 @@ struct EventRing {
   private var bytes = 0
   private let countMax: Int
   private let bytesMax: Int
-  /// The ring holds all records after this sequence and up to `through`.
+  /// The sequence before the ring. The ring holds all records after it, up to `through`.
   private var floor: UInt64
   private(set) var through: UInt64
 
-  /// An empty ring that begins after `sequence`.
+  /// Creates an empty ring that begins after `sequence`.
   init(after sequence: UInt64, countMax: Int, bytesMax: Int) {
     floor = sequence
     through = sequence
@@ -28,7 +28,7 @@ struct EventRing {
     self.bytesMax = bytesMax
   }
 
-  /// Adds the next records of the log, up to `through`, and drops the oldest ones.
+  /// Adds the next records of the log, up to `through`, and drops the oldest above the limits.
   mutating func append(_ new: [EventEntry], through: UInt64) {
     for entry in new {
       entries.append(entry)
@@ -41,10 +41,10 @@ struct EventRing {
     }
   }
 
-  /// At most `limit` entries after `sequence`.
+  /// Returns at most `limit` entries after `sequence`.
   func read(after sequence: UInt64, limit: Int) -> Reading {
     guard sequence >= floor else { return .tooOld }
-    // Sequences rise: a binary search finds the first one after the follower's.
+    // Sequences increase, so a binary search finds the first entry after `sequence`.
     var low = 0
     var high = entries.count
     while low < high {

@@ -3,25 +3,28 @@ import ServiceLifecycle
 package import StorageEngine
 import Synchronization
 
-/// Reads new records of the log once for all followers.
+/// A service that reads new records of the log once for all followers.
 ///
-/// The document store hands it each commit's record; others wake it after theirs. Nothing polls.
-/// Followers share a bounded ring of decoded records. A follower that needs older records reads them
-/// from storage at its own pace, so a slow follower holds up nobody.
+/// The document store passes the record of each commit to it. Other writers wake it after their
+/// commits. Nothing polls. Followers share a ring of decoded records with a limited size. A
+/// follower that needs older records reads them from storage at its own pace, so a slow follower
+/// delays no other.
 package final class EventTailer: Service, Sendable {
-  /// The ring's size in stored bytes; a thousand large commits could take far more.
+  /// The size limit of the ring in stored bytes.
+  ///
+  /// A limit on the number of records alone would allow large commits to take far more.
   static let ringBytesMax = 32 << 20
-  /// Records handed over at a time; a follower acts between two pages.
+  /// The maximum number of records per page. A follower can act between two pages.
   static let pageMax = 128
 
   private struct State {
-    /// The ring; nil until `run` has begun.
+    /// The ring; nil until `run` has started.
     var ring: EventRing?
     var isEnded = false
-    /// Records that the ring lacks and that need not be read, by sequence.
+    /// Records by sequence that are not in the ring yet and need not be read from storage.
     var offered: [UInt64: EventEntry] = [:]
     var offeredBytes = 0
-    /// Whether the log may hold records that nobody offers.
+    /// True if the log may contain records that were not offered.
     var mustRead = true
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var cancelled: Set<UInt64> = []
@@ -37,7 +40,7 @@ package final class EventTailer: Service, Sendable {
       return offered
     }
 
-    /// Keeps a record for the ring, unless so much is kept that reading it again is the lesser evil.
+    /// Keeps a record for the ring. If too many are kept, it is read from storage later instead.
     mutating func keep(_ entry: EventEntry, countMax: Int) {
       guard !isEnded, entry.record.sequence > ring?.through ?? 0 else { return }
       guard offered.count < countMax, offeredBytes < EventTailer.ringBytesMax else {
@@ -48,10 +51,10 @@ package final class EventTailer: Service, Sendable {
       offeredBytes += entry.bytes
     }
 
-    /// Moves into the ring the kept records that follow it without a gap in the sequences.
+    /// Moves kept records into the ring if their sequences follow it without a gap.
     ///
-    /// No record can be missing between them, so nothing has to be looked up in storage. Returns the
-    /// followers that wait for records; they are resumed after the lock is released.
+    /// No record can be missing between them, so storage need not be read. Returns the waiting
+    /// followers, which the caller resumes after it has released the lock.
     mutating func appendConsecutive() -> [CheckedContinuation<Void, Never>] {
       guard let through = ring?.through else { return [] }
       var entries: [EventEntry] = []
@@ -82,49 +85,52 @@ package final class EventTailer: Service, Sendable {
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
 
-  /// A tailer of a store's log; it follows once `run` runs.
+  /// Creates a tailer for the log of a store. It follows the log while `run` runs.
   package init(storage: any OrderedStorage, ringCapacity: Int = 1024, logger: Logger) {
     self.storage = storage
     self.ringCapacity = max(ringCapacity, 1)
     self.logger = logger
-    // One pending wake-up is enough: handling it reads everything that is there.
+    // One pending wakeup is enough, because handling it reads everything that is there.
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Says that the log has grown; cheap, callable from any thread, even before `run`.
+  /// Notifies the tailer that the log has grown.
+  ///
+  /// The call is cheap and can be made from any thread, even before `run`.
   package func wake() {
     state.withLock { $0.mustRead = true }
     wakeup.yield()
   }
 
-  /// Says that a commit with this record is visible; like `wake`, but spares reading it back.
+  /// Passes the record of a visible commit to the tailer, so that it need not be read from storage.
   package func offer(_ entry: EventEntry) {
     state.withLock { $0.keep(entry, countMax: ringCapacity) }
     wakeup.yield()
   }
 
-  /// The records that follow `sequence`, with their sizes, now and as they come.
+  /// Returns the records that follow `sequence`, with their sizes, now and as they are committed.
   ///
-  /// They come in order and without gaps. The sequence ends when the task is cancelled, on graceful
-  /// shutdown, and when the tailer ends. It throws `EventsTrimmedError` when records after
-  /// `sequence` are no longer kept; 0 stands for the oldest record kept.
+  /// The records are in order and without gaps. The returned sequence ends when the task is
+  /// cancelled, on graceful shutdown, and when the tailer ends. It throws `EventsTrimmedError` if
+  /// records after `sequence` have been trimmed. The value 0 stands for the oldest record that is
+  /// kept.
   package func entries(after sequence: UInt64) -> Entries {
     Entries(tailer: self, sequence: sequence)
   }
 
   /// Follows the log until cancelled or shut down, and then ends the followers.
   ///
-  /// Throws what storage throws, but ends quietly when the store has been closed.
+  /// Throws the errors of the storage, but returns without an error if the store has been closed.
   package func run() async throws {
     defer { end() }
     let start = storage.sequence
     begin(after: start)
     logger.debug("Following the event log", metadata: ["event.sequence": "\(start)"])
-    // A commit may have come between reading the sequence and the first wake-up.
+    // There may have been a commit between reading the sequence and the first wakeup.
     wakeup.yield()
     do {
-      // The stream's own end costs a wake-up nothing; `cancelOnGracefulShutdown` would pass each
-      // one through two more tasks, once a commit.
+      // Finishing the stream adds no cost per wakeup. `cancelOnGracefulShutdown` would pass each
+      // wakeup, and so each commit, through two more tasks.
       try await withGracefulShutdownHandler {
         for await _ in wakeups { try await load() }
       } onGracefulShutdown: { [wakeup] in
@@ -155,13 +161,13 @@ package final class EventTailer: Service, Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Brings the ring up to the last commit.
+  /// Updates the ring to the last commit.
   private func load() async throws {
     var reads = false
     while true {
       let offeredWaiters = state.withLock { state in
         let waiters = state.appendConsecutive()
-        // What is left of the offered records follows commits whose records, if any, are not known.
+        // The offered records that remain follow commits whose records, if any, are not known.
         if state.mustRead || !state.offered.isEmpty { reads = true }
         state.mustRead = false
         return waiters
@@ -181,7 +187,7 @@ package final class EventTailer: Service, Sendable {
           snapshot.sequence
         )
       }
-      // Only an empty page shows that the log holds no more.
+      // Only an empty page shows that the log contains no further records.
       let reached = entries.last?.record.sequence ?? sequence
       let waiters = state.withLock { state in
         state.ring?.append(entries, through: reached)
@@ -194,23 +200,22 @@ package final class EventTailer: Service, Sendable {
 
   // MARK: Followers
 
-  /// The pages of records that a follower gets; each call of `makeAsyncIterator` starts anew.
+  /// The pages of records for a follower. Each iterator starts at the requested sequence.
   package struct Entries: AsyncSequence, Sendable {
     fileprivate let tailer: EventTailer
     fileprivate let sequence: UInt64
 
-    /// Follows the log from the requested sequence on.
     package func makeAsyncIterator() -> Iterator {
       Iterator(tailer: tailer, sequence: sequence)
     }
 
-    /// One follower's place.
+    /// The position of one follower.
     package struct Iterator: AsyncIteratorProtocol {
       fileprivate let tailer: EventTailer
-      /// The sequence up to which everything was handed over or is known to hold no record.
+      /// The sequence up to which all records were returned or there are none.
       fileprivate var sequence: UInt64
 
-      /// The next records, at least one; nil at the end.
+      /// Waits for the next records and returns at least one; nil at the end.
       package mutating func next() async throws -> [EventEntry]? {
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
           switch tailer.read(after: sequence) {
@@ -255,13 +260,13 @@ package final class EventTailer: Service, Sendable {
     }
   }
 
-  /// Waits until there may be more than `read` found; also returns at the end or a cancellation.
+  /// Waits until there may be records after `sequence`. Also returns at the end or on cancellation.
   fileprivate func waitForChange(after sequence: UInt64) async {
     let id = state.withLock { state in
       state.nextID += 1
       return state.nextID
     }
-    // A cancellation that came too late leaves this entry behind.
+    // A cancellation after the wait has ended leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     await withTaskCancellationOrGracefulShutdownHandler {
       await withCheckedContinuation { continuation in

@@ -1,10 +1,10 @@
 package import RuntimeSupport
 
-/// A follower asked for records that are no longer kept; it must read the documents again.
+/// The error for a follower whose records have been trimmed. It must read the documents again.
 package struct EventsTrimmedError: StatusConvertible, CustomStringConvertible {
-  /// The sequence after which records were asked for.
+  /// The sequence after which the follower requested records.
   package var asked: UInt64
-  /// The sequence of the last record that is gone.
+  /// The sequence of the last trimmed record.
   package var trimmedThrough: UInt64
 
   package var statusCode: StatusCode { .outOfRange }

@@ -4,7 +4,7 @@ package import Identity
 import RuntimeSupport
 
 extension BinaryEncoder {
-  /// Writes the committer's identity.
+  /// Writes the identity of the caller that committed.
   package mutating func append(_ auth: AuthContext) {
     switch auth {
     case .admin: append(byte: 0)
@@ -16,7 +16,7 @@ extension BinaryEncoder {
     }
   }
 
-  /// Writes what happened.
+  /// Writes an event, a scheduled run or a task.
   package mutating func append(_ occurrence: Occurrence) {
     switch occurrence {
     case .event(let event):
@@ -67,7 +67,6 @@ extension BinaryEncoder {
     }
   }
 
-  /// Writes a text that may be missing.
   package mutating func append(optional text: String?) {
     append(byte: text == nil ? 0 : 1)
     if let text { append(text) }
@@ -83,7 +82,7 @@ extension BinaryEncoder {
 }
 
 extension BinaryDecoder {
-  /// Reads the committer's identity.
+  /// Reads the identity of the caller that committed.
   package mutating func auth() throws(CorruptDataError) -> AuthContext {
     switch try byte() {
     case 0: return .admin
@@ -93,7 +92,7 @@ extension BinaryDecoder {
     }
   }
 
-  /// Reads what happened.
+  /// Reads an event, a scheduled run or a task.
   package mutating func occurrence() throws(CorruptDataError) -> Occurrence {
     switch try byte() {
     case 0: return .event(try cloudEvent())
@@ -142,7 +141,6 @@ extension BinaryDecoder {
     }
   }
 
-  /// Reads a text that may be missing.
   package mutating func optionalText() throws(CorruptDataError) -> String? {
     try byte() == 0 ? nil : try text()
   }

@@ -8,20 +8,22 @@ import StorageEngine
   import Glibc
 #endif
 
-/// How much room a disk lacks for moving the whole log into the file.
+/// A check of whether the disk has enough space to move the whole log into the database file.
 ///
-/// A checkpoint that runs out of room has already taken the last of it, and then nothing is left
-/// for what a start or a stop has to write. So the store asks first and leaves the log in place
-/// instead, from which reads are served.
+/// A checkpoint that runs out of space has already used the last of it. Then no space is left for
+/// what a start or a stop has to write. The store therefore checks first, and otherwise leaves the
+/// log in place. Reads are served from the log.
 struct CheckpointRoom: Sendable {
-  /// What a start writes besides: SQLite's shared memory, the suite's address, first small commits.
+  /// The space that a start needs for its other writes.
+  ///
+  /// These are SQLite's shared memory, the suite's address, and first small commits.
   static let reserveBytes = 256 << 10
 
   let folder: String
-  /// The bytes that the disk still has for this user; nil when that is not known.
+  /// The function that returns the bytes free for this user on a folder's disk; nil if unknown.
   let bytesFree: @Sendable (_ folder: String) -> Int?
 
-  /// The bytes that are missing; nil when a checkpoint may be tried.
+  /// Returns the number of missing bytes; nil if a checkpoint can be attempted.
   func missingBytes(for connection: Connection) throws -> Int? {
     let growth = try connection.growthOfCheckpoint()
     guard growth > 0, let free = bytesFree(folder) else { return nil }
@@ -29,14 +31,14 @@ struct CheckpointRoom: Sendable {
     return missing > 0 ? missing : nil
   }
 
-  /// A sentence for the person who can free disk space.
+  /// Returns a message for the person who can free disk space.
   func advice(missingBytes: Int) -> String {
     "no space is left on the disk of \(folder) to empty the log of writes: \(missingBytes) bytes "
       + "are missing; free them. Until then the log keeps what was written, reads go on, and writes "
       + "are refused once the disk is full"
   }
 
-  /// What the system says of a folder's disk.
+  /// Returns the free bytes that the system reports for the disk of a folder.
   static func systemBytesFree(_ folder: String) -> Int? {
     var disk = statvfs()
     guard statvfs(folder, &disk) == 0 else { return nil }

@@ -1,7 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// Moves the write-ahead log into the file during commits, on its own queue and connection.
+/// A checkpointer that moves the write-ahead log into the file while commits go on.
+///
+/// It has its own queue and connection.
 final class Checkpointer: Sendable {
   private let queue = DispatchQueue(label: "hearth.sqlite.checkpoints")
   private let connection: Connection
@@ -12,7 +14,7 @@ final class Checkpointer: Sendable {
     self.schedule = Mutex(schedule)
   }
 
-  /// Starts a checkpoint when the log has grown enough; `finish` is called when it has ended.
+  /// Starts a checkpoint if the log has grown enough, and calls `finish` when it has ended.
   func groupEnded(logPages: Int, finish: @escaping @Sendable (Result<Void, any Error>) -> Void) {
     guard schedule.withLock({ $0.groupEnded(logPages: logPages) }) else { return }
     queue.async { [self] in
@@ -22,7 +24,7 @@ final class Checkpointer: Sendable {
     }
   }
 
-  /// Closes the connection once a running checkpoint has ended; no other may be started.
+  /// Closes the connection after a running checkpoint has ended. Start no further checkpoints.
   func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
@@ -33,10 +35,13 @@ final class Checkpointer: Sendable {
   }
 }
 
-/// When to checkpoint: at a given log size, and at each further step while it does not shrink.
+/// The rule for when to start a checkpoint.
+///
+/// The first starts at a given log size. Further checkpoints start after each additional step, as
+/// long as the log does not shrink.
 struct CheckpointSchedule {
   let pagesMax: Int
-  /// The further growth that starts a checkpoint while open snapshots keep the log from restarting.
+  /// The growth that starts another checkpoint while open snapshots prevent the log's restart.
   let pagesStep: Int
   private var threshold: Int
   private var isRunning = false
@@ -48,7 +53,7 @@ struct CheckpointSchedule {
     threshold = pagesMax
   }
 
-  /// Whether to start a checkpoint now, after a commit that left `logPages` in the log.
+  /// Returns true if a checkpoint must start, after a commit that left `logPages` pages in the log.
   mutating func groupEnded(logPages: Int) -> Bool {
     if logPages < lastPages { threshold = pagesMax }
     lastPages = logPages
@@ -57,7 +62,7 @@ struct CheckpointSchedule {
     return true
   }
 
-  /// Notes that the checkpoint has ended.
+  /// Records that the checkpoint has ended, and sets the threshold for the next.
   mutating func checkpointEnded() {
     isRunning = false
     threshold = max(lastPages, pagesMax) + pagesStep

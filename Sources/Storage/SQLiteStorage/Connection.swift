@@ -1,8 +1,9 @@
 import CSQLite
 import StorageEngine
 
-/// One SQLite connection with its prepared statements.
-// Unchecked: one thread at a time uses it; the reader pool lends it, or the writer's queue owns it.
+/// A SQLite connection with its prepared statements.
+// Unchecked, because only one thread uses it at a time: the reader pool lends it, or the writer's
+// queue owns it.
 final class Connection: @unchecked Sendable {
   private let handle: OpaquePointer
   let path: String
@@ -10,22 +11,22 @@ final class Connection: @unchecked Sendable {
   private var tables: [Keyspace: KeyspaceTable] = [:]
   private var existing: Set<Keyspace> = []
   private var plain: [String: Statement] = [:]
-  /// Pages in the write-ahead log after this connection's last commit.
+  /// The number of pages in the write-ahead log after this connection's last commit.
   private(set) var logPages = 0
-  /// The log's pages and its file's size when `extendLog` last looked.
+  /// The log's pages and the size of its file at the last check of `extendLog`.
   private var extendedThrough: (pages: Int, size: Int64) = (0, 0)
   private var extendsLog = true
   private(set) var isOpen = true
 
-  /// How far the log's file is made longer at a time.
+  /// The number of bytes by which the log's file is extended at a time.
   private static let logReserveBytes: Int64 = 1 << 20
-  /// What is written at a time; SQLite writes at most 128 KiB at once.
+  /// The zeros that are written at a time. SQLite itself writes at most 128 KiB at once.
   private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
-  /// How long to wait for a lock that only another program can hold, such as a `sqlite3` shell.
+  /// The wait for a lock that only another program can hold, such as a `sqlite3` shell.
   static let busyMilliseconds: Int32 = 5000
 
-  /// Opens the file, creating it if `create` is set, in SQLite's file system named `vfs`.
+  /// Opens the file in SQLite's file system `vfs`, and creates it if `create` is true.
   init(path: String, create: Bool = false, vfs: String?, pragmas: String) throws {
     self.path = path
     var handle: OpaquePointer?
@@ -39,7 +40,8 @@ final class Connection: @unchecked Sendable {
     sqlite3_extended_result_codes(handle, 1)
     sqlite3_busy_timeout(handle, Self.busyMilliseconds)
     try execute(pragmas)
-    // The store decides on checkpoints. Registering a hook also turns off SQLite's own.
+    // The store decides when to checkpoint. Registering a hook also disables SQLite's automatic
+    // checkpoints.
     sqlite3_wal_hook(
       handle,
       { context, _, _, pages in
@@ -47,7 +49,7 @@ final class Connection: @unchecked Sendable {
         Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
         return SQLITE_OK
       },
-      // Unretained: the handle that calls the hook is closed before this object is freed.
+      // Unretained, because the handle that calls the hook is closed before this object is freed.
       Unmanaged.passUnretained(self).toOpaque()
     )
   }
@@ -56,7 +58,7 @@ final class Connection: @unchecked Sendable {
     close()
   }
 
-  /// Closes the file; only `isOpen` may be used afterwards.
+  /// Closes the file. Only `isOpen` may be used afterwards.
   func close() {
     guard isOpen else { return }
     isOpen = false
@@ -65,16 +67,16 @@ final class Connection: @unchecked Sendable {
     sqlite3_close_v2(handle)
   }
 
-  /// Whether a transaction is open.
+  /// True if a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-  /// Runs statements that return nothing and are not worth preparing.
+  /// Runs statements that return nothing and are too rare to be prepared.
   func execute(_ sql: String) throws {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
   }
 
-  /// Runs a prepared statement that returns nothing.
+  /// Runs a statement that returns nothing, and keeps it prepared for later calls.
   func run(_ sql: String, _ argument: Int64? = nil) throws {
     let statement = try prepared(sql)
     defer { statement.reset() }
@@ -82,7 +84,7 @@ final class Connection: @unchecked Sendable {
     _ = try statement.step()
   }
 
-  /// The first column of the first row as a number, or nil without a row.
+  /// Returns the first column of the first row as a number; nil if there is no row.
   func number(_ sql: String) throws -> Int64? {
     let statement = try prepared(sql)
     defer { statement.reset() }
@@ -96,21 +98,21 @@ final class Connection: @unchecked Sendable {
     return statement
   }
 
-  /// Leaves a transaction, whatever state an error left it in.
+  /// Ends a transaction, whatever state an error left it in.
   func rollBack() {
     guard isInTransaction else { return }
-    // Many errors roll back by themselves; if this fails too, the caller gives up the connection.
-    // Prepared, because every read ends with it.
+    // Many errors roll back automatically. If this fails too, the caller abandons the connection.
+    // The statement is prepared, because every read ends with it.
     try? run("rollback")
   }
 
-  /// How far a checkpoint goes.
+  /// The extent of a checkpoint.
   enum Checkpoint {
-    /// Moves what it can without waiting for anyone.
+    /// Moves the pages that it can move without waiting for any reader.
     case passive
-    /// Waits a moment for readers of the log, so that the next commit starts the log over.
+    /// Waits briefly for readers of the log, so that the next commit can overwrite it.
     case restart
-    /// Like `restart`, and also gives back the log's space.
+    /// Restarts the log like `restart`, and also frees its disk space.
     case truncate
 
     fileprivate var mode: Int32 {
@@ -122,10 +124,10 @@ final class Connection: @unchecked Sendable {
     }
   }
 
-  /// The wait for readers; a longer read holds up a checkpoint, but not the commits.
+  /// The wait for readers. A longer read delays a checkpoint, but not commits.
   static let readersWaitMilliseconds: Int32 = 200
 
-  /// Moves pages from the log to the file; true when it went as far as asked.
+  /// Moves pages from the log to the file; returns true if the checkpoint is complete.
   func checkpoint(_ kind: Checkpoint = .passive) throws -> Bool {
     if kind == .restart { sqlite3_busy_timeout(handle, Self.readersWaitMilliseconds) }
     defer { if kind == .restart { sqlite3_busy_timeout(handle, Self.busyMilliseconds) } }
@@ -136,11 +138,11 @@ final class Connection: @unchecked Sendable {
     return code == SQLITE_OK && log == moved
   }
 
-  /// Keeps zeros behind what the log holds, so that commits fill them and sync no new file size.
+  /// Keeps zeros after the content of the log, so that commits fill them and sync no new file size.
   ///
-  /// A sync that also has to make a file longer takes about twice as long. SQLite takes the zeros
-  /// for the end of the log. Does nothing beyond `pagesMax`, and after `cutLog`. A failure changes
-  /// nothing: the commit that lacks the space meets it.
+  /// A sync that also has to extend a file takes about twice as long. SQLite treats the zeros as
+  /// the end of the log. Does nothing beyond `pagesMax`, and after `cutLog`. A failure has no
+  /// effect here; a commit that lacks the space reports it.
   func extendLog(pagesMax: Int) {
     if logPages < extendedThrough.pages { extendedThrough.size = 0 }
     extendedThrough.pages = logPages
@@ -159,21 +161,22 @@ final class Connection: @unchecked Sendable {
     extendedThrough.size = size
   }
 
-  /// Gives back what `extendLog` took, for good: others need the room more.
+  /// Frees the space that `extendLog` reserved, and stops reserving any.
   ///
-  /// Before this connection has committed, it does not know how far the log goes.
+  /// The space is needed elsewhere. Before this connection has committed, it does not know the end
+  /// of the log and frees nothing.
   func cutLog() {
     let knowsEnd = logPages > 0 && extendedThrough.size > 0
     extendsLog = false
     guard knowsEnd, let (file, methods) = logFile else { return }
     var size: Int64 = 0
-    // What cannot be given back stays where it is.
+    // If the space cannot be freed, it stays reserved.
     guard methods.xFileSize(file, &size) == SQLITE_OK, size > logBytes else { return }
     _ = methods.xTruncate(file, logBytes)
     extendedThrough.size = 0
   }
 
-  /// By how much the file has to grow before it can hold all that the log has.
+  /// Returns the number of bytes by which the file must grow to hold the content of the log.
   func growthOfCheckpoint() throws -> Int {
     var file: UnsafeMutablePointer<sqlite3_file>?
     var size: Int64 = 0
@@ -186,7 +189,7 @@ final class Connection: @unchecked Sendable {
     return max(0, Int(pages) * SQLiteStore.pageBytes - Int(size))
   }
 
-  /// The bytes that the log's pages take, as of this connection's last commit.
+  /// The size of the log's pages in bytes, as of this connection's last commit.
   private var logBytes: Int64 { LogLayout.headerBytes + Int64(logPages) * LogLayout.frameBytes }
 
   private var logFile: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods)? {
@@ -198,14 +201,14 @@ final class Connection: @unchecked Sendable {
     return (file, methods)
   }
 
-  /// Sets whether this connection, if it is the last to close, leaves the log in place.
+  /// Sets whether the log stays in place if this connection is the last to close.
   func keepLogOnClose(_ keeps: Bool = true) {
     hearth_keep_log_on_close(handle, keeps ? 1 : 0)
   }
 
   // MARK: Keyspaces
 
-  /// Whether the keyspace has a table, as the open transaction sees it.
+  /// Returns true if the keyspace has a table, as seen by the open transaction.
   func exists(_ keyspace: Keyspace) throws -> Bool {
     if existing.contains(keyspace) { return true }
     guard try hasTable(table(of: keyspace).name) else { return false }
@@ -213,7 +216,7 @@ final class Connection: @unchecked Sendable {
     return true
   }
 
-  /// Whether there is a table, as the open transaction sees it.
+  /// Returns true if a table exists, as seen by the open transaction.
   func hasTable(_ name: String) throws -> Bool {
     let table = try prepared("select 1 from sqlite_schema where type = 'table' and name = ?1")
     defer { table.reset() }
@@ -228,13 +231,13 @@ final class Connection: @unchecked Sendable {
     return table
   }
 
-  /// Makes the keyspace's table; call `forget` when the transaction is rolled back.
+  /// Creates the keyspace's table. Call `forget` if the transaction is rolled back.
   func create(_ keyspace: Keyspace) throws {
     try execute(table(of: keyspace).creation)
     existing.insert(keyspace)
   }
 
-  /// Forgets keyspaces whose tables were rolled back.
+  /// Removes keyspaces from the cache whose tables were rolled back.
   func forget(_ keyspaces: Set<Keyspace>) {
     for keyspace in keyspaces {
       existing.remove(keyspace)
@@ -242,12 +245,14 @@ final class Connection: @unchecked Sendable {
     }
   }
 
-  /// A range of a keyspace's keys, for a statement; nil when it is surely empty.
+  /// Returns a range of a keyspace's keys for a statement; nil if the range is certainly empty.
   func range(_ keyspace: Keyspace, from: [UInt8]?, to: [UInt8]?) -> KeyspaceTable.Range? {
     table(of: keyspace).range(from: from, to: to)
   }
 
-  /// Lends a statement for an existing keyspace; a nested use of the same kind gets another one.
+  /// Lends a statement for an existing keyspace to `body`.
+  ///
+  /// A nested use of the same kind gets another statement.
   func with<Result>(
     _ kind: Statement.Kind,
     _ keyspace: Keyspace,
@@ -257,7 +262,8 @@ final class Connection: @unchecked Sendable {
     let statement = try take(kind, table)
     defer {
       statement.reset()
-      // The entry is gone when the body's transaction was rolled back and the keyspace forgotten.
+      // The entry is missing if the body's transaction was rolled back and the keyspace was
+      // removed.
       statements[keyspace]?[kind, default: []].append(statement)
     }
     return try body(statement, table)

@@ -8,16 +8,16 @@ import StorageEngine
   import Musl
 #endif
 
-/// The file's identity: its owner, its version, and how it is created.
+/// The identity of the database file: its owner, its version and its creation.
 enum DatabaseFile {
-  /// "HRTH", in SQLite's field for the program that a file belongs to.
+  /// "HRTH", in SQLite's header field for the program that owns a file.
   static let applicationID: UInt32 = 0x4852_5448
-  /// The layout described by `create`.
+  /// The version of the layout that `create` makes.
   static let version: UInt32 = 2
-  /// The layout that `upgrade` can turn into the present one.
+  /// The version of the layout that `upgrade` converts to the current one.
   private static let firstVersion: UInt32 = 1
 
-  /// The sequence of the last commit stands beside the rows of the keyspaces that have few.
+  /// The statement that reads the sequence of the last commit, which is stored in the table `few`.
   static let selectSequence = "select n from few where k = x''"
   static let updateSequence = "update few set n = ?1 where k = x''"
 
@@ -25,19 +25,21 @@ enum DatabaseFile {
     "\(path) has lost its last sequence; restore a copy"
   }
 
-  /// Makes a missing file for its owner alone; SQLite gives the files beside it the same rights.
+  /// Creates a missing file that only its owner can access.
+  ///
+  /// SQLite gives the files that belong to it the same permissions.
   static func reserve(_ path: String) {
-    // A file that is there, or cannot be made, is met again when SQLite opens it.
+    // If the file exists or cannot be created, SQLite handles that when it opens the file.
     let file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
     if file >= 0 { _ = close(file) }
   }
 
-  /// Refuses a file that is not Hearth's or is cut short, before SQLite can touch it.
+  /// Throws for a file that does not belong to Hearth or is truncated, before SQLite can change it.
   ///
-  /// A missing or empty file passes; it is a store that is yet to be made.
+  /// A missing or empty file passes, because it is a store that has not been created yet.
   static func check(_ path: String, in files: FileAccess) throws {
     guard try files.exists(path) else { return }
-    // While the file is being created, its journal can still undo everything.
+    // While the file is being created, its journal can still undo all changes.
     if try files.exists("\(path)-journal") { return }
     let (header, size) = try files.read(path, bytes: 100)
     guard header.starts(with: "SQLite format 3\0".utf8), size >= header.count else {
@@ -49,16 +51,16 @@ enum DatabaseFile {
     guard (firstVersion...version).contains(number(header, 60)) else {
       throw corrupt(path, "has version \(number(header, 60)) and this program reads \(version)")
     }
-    // While the log holds pages, the file may be shorter than its header says.
+    // While the log contains pages, the file may be shorter than its header says.
     if try files.exists("\(path)-wal") { return }
     let pageBytes = Int(header[16]) << 8 | Int(header[17])
     let bytes = Int(number(header, 28)) * (pageBytes == 1 ? 65_536 : pageBytes)
     guard size >= bytes else { throw corrupt(path, "has \(size) bytes of \(bytes)") }
   }
 
-  /// Makes the tables in one transaction when the file is empty.
+  /// Creates the tables in one transaction if the file is empty.
   ///
-  /// Runs before the write-ahead log is turned on, so that the identity is in the file itself.
+  /// This runs before the write-ahead log is enabled, so that the identity is in the file itself.
   static func create(_ connection: Connection) throws {
     guard try connection.number("select count(*) from sqlite_schema") == 0 else { return }
     try connection.execute(
@@ -77,9 +79,10 @@ enum DatabaseFile {
     create table few (k blob primary key, v blob not null, n integer not null) without rowid;
     """
 
-  /// Turns the first layout into the present one, in one transaction.
+  /// Converts the first layout to the current one, in one transaction.
   ///
-  /// There each keyspace had a table of the same kind, and the sequence one of its own.
+  /// In the first layout each keyspace had its own table of the same form. The sequence had a
+  /// separate table.
   static func upgrade(_ connection: Connection) throws {
     guard try connection.number("pragma user_version") == Int64(firstVersion) else { return }
     var steps = ["\(createFew) insert into few select x'', x'', value from meta; drop table meta;"]

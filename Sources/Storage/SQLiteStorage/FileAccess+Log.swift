@@ -2,12 +2,12 @@ import CSQLite
 import StorageEngine
 
 extension FileAccess {
-  /// Cuts off the part of a write-ahead log that SQLite's recovery cannot use.
+  /// Truncates a write-ahead log after the part that SQLite's recovery can use.
   ///
-  /// A process that was killed leaves it behind: zeros that it kept for coming commits, or pages
-  /// that have been moved to the database since. Recovery stops at the first frame without the salts
-  /// of the log's header, so nothing behind that frame can be needed. Does nothing for a missing or
-  /// empty log.
+  /// A process that was killed leaves unused parts: zeros that it reserved for later commits, or
+  /// pages that have been moved to the database since. Recovery stops at the first frame without
+  /// the salts of the log's header, so it needs nothing after that frame. Does nothing for a
+  /// missing or empty log.
   func cutSpare(ofLog path: String) throws {
     guard try exists(path) else { return }
     try withFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL) { file, methods in
@@ -21,7 +21,7 @@ extension FileAccess {
         return code == SQLITE_OK ? bytes : nil
       }
       guard let present = salts(at: LogLayout.headerSaltOffset) else { return }
-      // The frame before `low` has the salts, that at `high` has not; at least one such step exists.
+      // The frame before `low` has the salts, and the frame at `high` does not.
       var low: Int64 = 0
       var high = (size - LogLayout.headerBytes) / LogLayout.frameBytes
       while low < high {
@@ -34,17 +34,18 @@ extension FileAccess {
         }
       }
       let end = LogLayout.headerBytes + low * LogLayout.frameBytes
-      // A log that stays as long as it is opens as well; only its spare room is not given back.
+      // A failure to truncate is harmless: the log is still valid, and only its unused space is not
+      // freed.
       if end < size { _ = methods.xTruncate(file, end) }
     }
   }
 }
 
-/// SQLite's format of the write-ahead log, for the pages that this program makes.
+/// SQLite's format of the write-ahead log, for the page size of this program.
 enum LogLayout {
   static let headerBytes: Int64 = 32
   static let frameBytes: Int64 = 24 + Int64(SQLiteStore.pageBytes)
-  /// The two salts stand in the header and again in each frame's own header.
+  /// The two salts are in the header of the log and again in the header of each frame.
   static let saltBytes = 8
   static let headerSaltOffset: Int64 = 16
   static let frameSaltOffset: Int64 = 8

@@ -1,13 +1,13 @@
 import CSQLite
 import StorageEngine
 
-/// Access to files through SQLite's own file system, without opening them as a database.
+/// Access to files through SQLite's file system layer, without opening them as a database.
 struct FileAccess {
   private let vfs: UnsafeMutablePointer<sqlite3_vfs>
 
-  /// The file system of a name registered with SQLite; nil for the default one.
+  /// Creates access through the file system with a name registered in SQLite; nil for the default.
   init(vfs name: String?) throws {
-    // Registers the default file system if nobody has used SQLite yet.
+    // This registers the default file system if SQLite has not been used yet.
     sqlite3_initialize()
     guard let vfs = sqlite3_vfs_find(name) else {
       throw StorageError(.failed, "SQLite knows no file system \(name ?? "at all")")
@@ -15,7 +15,7 @@ struct FileAccess {
     self.vfs = vfs
   }
 
-  /// Whether a file exists and is not empty.
+  /// Returns true if a file exists and is not empty.
   func exists(_ path: String) throws -> Bool {
     var result: Int32 = 0
     let code = vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &result)
@@ -23,14 +23,14 @@ struct FileAccess {
     return result != 0
   }
 
-  /// The first bytes of a file, with zeros where it is shorter, and its size.
+  /// Returns the first bytes of a file and its size. If the file is shorter, zeros follow.
   func read(_ path: String, bytes count: Int) throws -> (bytes: [UInt8], size: Int) {
     try withFile(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB) { handle, methods in
       var bytes = [UInt8](repeating: 0, count: count)
       var size: Int64 = 0
       var result = methods.xFileSize(handle, &size)
       if result == SQLITE_OK { result = methods.xRead(handle, &bytes, Int32(count), 0) }
-      // A short read is no failure: the rest is zeros.
+      // A short read is not a failure, because SQLite fills the rest with zeros.
       guard result == SQLITE_OK || result == SQLITE_IOERR | 2 << 8 else {
         throw error(result, "cannot read", path)
       }
@@ -38,7 +38,7 @@ struct FileAccess {
     }
   }
 
-  /// Writes a file's contents over themselves and syncs it; does nothing for an empty file.
+  /// Overwrites a file with its own content and syncs it. Does nothing for an empty file.
   func rewrite(_ path: String) throws {
     guard try exists(path) else { return }
     try withFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL) { handle, methods in
@@ -73,7 +73,7 @@ struct FileAccess {
     )
     defer { file.deallocate() }
     let handle = file.initializeMemory(as: sqlite3_file.self, repeating: sqlite3_file(), count: 1)
-    // SQLite looks for parameters after the end of the name.
+    // SQLite expects parameters after the end of the name.
     let name = sqlite3_create_filename(path, "", "", 0, nil)
     defer { sqlite3_free_filename(name) }
     let code = vfs.pointee.xOpen(vfs, name, handle, flags, nil)

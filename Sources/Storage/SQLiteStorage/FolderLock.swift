@@ -8,16 +8,16 @@ import StorageEngine
   import Glibc
 #endif
 
-/// One process's exclusive hold on a data folder.
+/// The exclusive lock of one process on a data folder.
 ///
-/// It is an advisory lock on the file `lock`, which holds the owner's process id. The system
-/// releases it when the process ends for whatever reason; child processes do not inherit it.
+/// It is an advisory lock on the file `lock`, which contains the owner's process id. The system
+/// releases it when the process ends for any reason. Child processes do not inherit it.
 final class FolderLock: Sendable {
   private let descriptor: Int32
 
   /// Creates the folder if necessary and takes the lock.
   ///
-  /// Throws `StorageError` with kind `.inUse`, naming the process that holds the lock, or
+  /// Throws a `StorageError` of kind `.inUse` that names the process with the lock, or of kind
   /// `.failed`.
   init(folder: String) throws {
     guard !folder.isEmpty else { throw StorageError(.failed, "the data folder has no name") }
@@ -41,18 +41,19 @@ final class FolderLock: Sendable {
     }
     self.descriptor = descriptor
     let text = Array("\(getpid())\n".utf8)
-    // The lock holds without the number; it only improves the error message of the next process.
+    // The lock works without the process id, which only improves the error message of the next
+    // process.
     _ = ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
   }
 
   deinit {
-    // A child that is just being started shares the lock until it runs its own program.
+    // A child process that is just being started shares the lock until it executes its own program.
     flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 
-  /// Makes a folder and its parents, readable by the user only and safe from power loss.
+  /// Creates a folder and its parents, accessible only to the user and safe from power loss.
   private static func makeFolder(_ path: String) throws {
     var end = path.startIndex
     while end < path.endIndex {
@@ -66,12 +67,14 @@ final class FolderLock: Sendable {
     }
   }
 
-  /// Syncs the parent folder, which makes a new folder safe; SQLite syncs what is inside.
+  /// Syncs the parent folder, which makes a new folder durable.
+  ///
+  /// SQLite syncs the files in the folder.
   private static func syncFolder(above path: String) throws {
     let slash = path.lastIndex(of: "/")
     let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let descriptor = open(parent, O_RDONLY | O_CLOEXEC)
-    // A folder that may be written but not read cannot be synced, and need not be.
+    // A folder that is writable but not readable cannot be synced. The error is ignored.
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
     guard fsync(descriptor) == 0 || errno == EINVAL else {
@@ -87,7 +90,7 @@ final class FolderLock: Sendable {
   }
 }
 
-/// The system's words for an error number.
+/// Returns the system's message for an error number.
 func systemError(_ number: Int32 = errno) -> String {
   String(cString: strerror(number))
 }

@@ -3,11 +3,12 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// Commits batches in the order of submission; all that wait share one transaction.
+/// A writer that commits batches in the order of submission, with a transaction per group.
 ///
-/// Everything but `submit` and `stop` runs on one serial queue, which confines the connection.
+/// A group consists of the batches that wait at the same time. Everything except `submit` and
+/// `stop` runs on a serial queue, which has exclusive use of the connection.
 final class GroupWriter: Sendable {
-  /// One batch on its way.
+  /// A batch that waits for its commit.
   struct Submission: Sendable {
     var batch: StorageBatch
     var expecting: [VersionExpectation]
@@ -16,13 +17,19 @@ final class GroupWriter: Sendable {
     var bytes: Int
   }
 
-  /// A group this large keeps the disk busy; a larger one would only delay its first batches.
+  /// The maximum number of batches in a group.
+  ///
+  /// A group of this size keeps the disk busy. A larger one would only delay its first batches.
   static let groupBatchesMax = 256
-  /// The bound on the log's growth, and so on the wait, from one transaction.
+  /// The maximum size of a group in bytes.
+  ///
+  /// It limits the growth of the log, and so the wait, by one transaction.
   static let groupBytesMax = 8 << 20
-  /// The most waiting batches: callers wait for their commits, so more come only from a runaway.
+  /// The maximum number of waiting batches.
+  ///
+  /// Callers wait for their commits, so only a runaway caller reaches this limit.
   static let waitingBatchesMax = 65_536
-  /// The most memory that waiting batches may take.
+  /// The maximum memory for waiting batches.
   static let waitingBytesMax = 512 << 20
 
   private let queue = DispatchQueue(label: "hearth.sqlite.writer")
@@ -35,9 +42,9 @@ final class GroupWriter: Sendable {
   private let logger: Logger
   private let onFailure: @Sendable (StorageError) -> Void
   private let published: Atomic<UInt64>
-  /// Set for good once the disk has lost a write that it should have made durable.
+  /// The error after the disk has failed to make a write durable. It is never reset.
   private let broken = Mutex<StorageError?>(nil)
-  /// Protected by `queue`.
+  /// The state of the commits, which only the serial queue uses.
   private let progress: Mutex<Progress>
 
   private struct Progress {
@@ -66,20 +73,20 @@ final class GroupWriter: Sendable {
     progress = Mutex(Progress(sequence: sequence))
   }
 
-  /// The last commit that readers see.
+  /// The sequence of the last commit that readers see.
   var sequence: UInt64 { published.load(ordering: .acquiring) }
 
-  /// Why all further batches are refused; nil while they are accepted.
+  /// The error with which all further batches are refused; nil while they are accepted.
   var failure: StorageError? { broken.withLock { $0 } }
 
-  /// Takes a batch; its completion is called on the writer's queue.
+  /// Adds a batch. Its completion is called on the writer's queue.
   func submit(_ submission: Submission) {
     let (refusal, isFirst) = waiting.withLock { $0.add(submission) }
     if let refusal { queue.async { submission.completion(.failure(refusal)) } }
     if isFirst { queue.async { self.commitGroup() } }
   }
 
-  /// Refuses further batches and returns when the accepted ones have ended.
+  /// Refuses further batches and returns when the accepted batches have ended.
   func stop() async {
     waiting.withLock { $0.isClosed = true }
     await withCheckedContinuation { end in awaitIdle(end) }
@@ -87,13 +94,13 @@ final class GroupWriter: Sendable {
 
   private func awaitIdle(_ end: CheckedContinuation<Void, Never>) {
     queue.async { [self] in
-      // A waiting group has its own block in the queue, ahead of this one.
+      // A waiting group has its own block in the queue before this one.
       guard waiting.withLock({ $0.isIdle }) else { return awaitIdle(end) }
       end.resume()
     }
   }
 
-  /// Makes relaxed commits durable, empties the log and closes the file; after `stop`.
+  /// Makes relaxed commits durable, empties the log and closes the file. Call it after `stop`.
   func close() async throws {
     try await withCheckedThrowingContinuation { (end: CheckedContinuation<Void, any Error>) in
       queue.async { [self] in
@@ -102,7 +109,7 @@ final class GroupWriter: Sendable {
     }
   }
 
-  // MARK: On the queue
+  //MARK: Work on the queue
 
   private func commitGroup() {
     let group = waiting.withLock { $0.takeGroup() }
@@ -111,12 +118,12 @@ final class GroupWriter: Sendable {
     if failure == nil {
       if isDurable { connection.extendLog(pagesMax: logPagesMax) }
       checkpointer.groupEnded(logPages: connection.logPages) { [self] result in
-        // The checkpointer's thread has moved nearly everything; finishing here lets the log start
-        // over.
+        // The checkpointer's thread has moved nearly all pages. Moving the rest here allows the log
+        // to restart.
         queue.async { [self] in finishCheckpoint(after: result) }
       }
     }
-    // Each group gets a new block, so that a checkpoint or the end can come in between.
+    // Each group gets a new block, so that a checkpoint or the end can run in between.
     if waiting.withLock({ $0.groupEnded() }) { queue.async { self.commitGroup() } }
   }
 
@@ -128,7 +135,8 @@ final class GroupWriter: Sendable {
         logger.debug("commit failed", metadata: ["error": "\(error)"])
         return group.map { _ in .failure(error) }
       }
-      // Nothing of the group was applied. Committed alone, each batch fails only for its own fault.
+      // Nothing of the group was applied. In separate commits a batch fails only because of its own
+      // errors.
       return group.flatMap { commit([$0]) }
     }
   }
@@ -169,7 +177,7 @@ final class GroupWriter: Sendable {
 
   private func setSynchronous(_ isSynced: Bool, _ progress: inout Progress) throws {
     guard isDurable, progress.isFullySynchronous != isSynced else { return }
-    // NORMAL writes the log in the same order without waiting for the disk; the next FULL commit
+    // NORMAL writes the log in the same order without waiting for the disk. The next FULL commit
     // syncs the whole log, including all earlier commits.
     try connection.execute("pragma synchronous = \(isSynced ? "full" : "normal")")
     progress.isFullySynchronous = isSynced
@@ -177,8 +185,8 @@ final class GroupWriter: Sendable {
 
   /// Refuses all further writes after a failed sync.
   ///
-  /// The system may have dropped what it could not write, and a commit that was reported as failed
-  /// may be found in the log after a restart. Only a restart shows which.
+  /// The system may have dropped data that it could not write. A commit that was reported as failed
+  /// may still be in the log after a restart. Only a restart shows what was written.
   private func noteIfBroken(_ error: any Error) {
     guard let cause = (error as? StorageError)?.cause as? SQLiteFailure, cause.isSyncFailure,
       failure == nil
@@ -193,9 +201,9 @@ final class GroupWriter: Sendable {
     onFailure(failure)
   }
 
-  /// Why a group cannot even be tried.
+  /// Returns the error for a group that must not be attempted; nil if the group can be committed.
   ///
-  /// Either the disk has failed, or endless reads keep the log from starting over.
+  /// Either the disk has failed, or a read that does not end prevents the log from restarting.
   private func refusal() -> (any Error)? {
     if let failure { return failure }
     guard connection.logPages >= logPagesMax * 4 else { return nil }
@@ -287,10 +295,10 @@ final class GroupWriter: Sendable {
         try connection.run(DatabaseFile.updateSequence, Int64(progress.sequence))
       }
     }
-    // Moving the log to the file takes as much room as the log.
+    // Moving the log to the file needs as much space as the log has.
     if isDurable { connection.cutLog() }
-    // Only an emptied log is removed. A log that the disk may have lost in part must not be moved
-    // to the file: the next process reads it with its checksums.
+    // Only an empty log is removed. A log that the disk may have lost in part must not be moved to
+    // the file. The next process reads it and verifies its checksums.
     try unlessFull {
       if let missing = try room.missingBytes(for: connection) {
         logger.warning("\(room.advice(missingBytes: missing))")
@@ -300,9 +308,9 @@ final class GroupWriter: Sendable {
     }
   }
 
-  /// Ignores a full disk, so that the end goes on.
+  /// Runs `body` and ignores a full disk, so that closing continues.
   ///
-  /// A checkpoint syncs the log before it moves a page; pages that it could not move stay in the
+  /// A checkpoint syncs the log before it moves a page. Pages that it could not move stay in the
   /// log for the next start.
   private func unlessFull(_ body: () throws -> Void) throws {
     do {
@@ -316,17 +324,19 @@ final class GroupWriter: Sendable {
     do {
       try result.get()
       guard failure == nil, connection.isOpen else { return }
-      // Reads in close succession would keep the log for ever: wait for the present ones.
+      // Overlapping reads would keep the log forever, so a checkpoint of a large log waits for the
+      // current reads.
       _ = try connection.checkpoint(connection.logPages < logPagesMax * 2 ? .passive : .restart)
     } catch {
-      // The log just grows until the next attempt; commits go on, unless the disk has lost some.
+      // The log only grows until the next attempt. Commits continue, unless the disk has lost a
+      // write.
       noteIfBroken(error)
       logger.debug("checkpoint failed", metadata: ["error": "\(error)"])
     }
   }
 }
 
-/// The batches that wait for the writer, in order and within bounds.
+/// The batches that wait for the writer, in order and within limits.
 struct WaitingBatches {
   private var submissions: [GroupWriter.Submission] = []
   private var bytes = 0
@@ -335,7 +345,7 @@ struct WaitingBatches {
 
   var isIdle: Bool { submissions.isEmpty && !isRunning }
 
-  /// Queues a batch; `isFirst` asks the caller to start a group.
+  /// Queues a batch. If `isFirst` is true, the caller must start a group.
   mutating func add(
     _ submission: GroupWriter.Submission
   ) -> (refusal: StorageError?, isFirst: Bool) {
@@ -351,7 +361,7 @@ struct WaitingBatches {
     return (nil, !isRunning)
   }
 
-  /// The next group; at least one batch, however large.
+  /// Takes the next group, which has at least one batch of any size.
   mutating func takeGroup() -> [GroupWriter.Submission] {
     var count = 0
     var groupBytes = 0
@@ -365,7 +375,7 @@ struct WaitingBatches {
     return Array(submissions.prefix(count))
   }
 
-  /// Whether another group is to follow.
+  /// Ends a group; returns true if another group must follow.
   mutating func groupEnded() -> Bool {
     isRunning = !submissions.isEmpty
     return isRunning

@@ -1,9 +1,9 @@
 import StorageEngine
 
-/// How a keyspace is kept in the file: in which table, and with which keys.
+/// The storage form of a keyspace in the file: its table and the keys in it.
 struct KeyspaceTable {
   let keyspace: Keyspace
-  /// What the keys in the table begin with.
+  /// The prefix of the keys in the table.
   let prefix: [UInt8]
 
   init(_ keyspace: Keyspace) {
@@ -11,24 +11,24 @@ struct KeyspaceTable {
     prefix = keyspace.form == .few ? Array(keyspace.name.utf8) + [0] : []
   }
 
-  /// The table's name in SQL.
   var name: String { keyspace.form == .few ? "few" : "keyspace_\(keyspace.name)" }
 
   /// The column with the sequence of the commit that wrote a row.
   ///
-  /// In a log that is the key itself: new rows follow the last one, and pages fill up.
+  /// In a log it is the key itself, so new rows follow the last row and pages are filled
+  /// completely.
   private var version: String { keyspace.form == .log ? "k" : "n" }
 
-  /// The statement that makes the table, without its end.
+  /// The statement that creates the table, without a semicolon.
   var creation: String {
     keyspace.form == .log
       ? "create table \(name) (k integer primary key, v blob not null)"
       : "create table \(name) (k blob primary key, v blob not null, n integer not null) without rowid"
   }
 
-  /// The SQL of a statement: `?1` is the key or lower bound, `?2` the value or upper bound.
+  /// Returns the SQL of a statement.
   ///
-  /// `?3` is the version.
+  /// `?1` is the key or the lower bound, `?2` the value or the upper bound, and `?3` the version.
   func sql(_ kind: Statement.Kind) -> String {
     switch kind {
     case .get: return "select v, \(version) from \(name) where k = ?1"
@@ -55,9 +55,9 @@ struct KeyspaceTable {
     }
   }
 
-  /// Binds a key to a statement's first parameter for as long as `body` runs.
+  /// Binds a key to the first parameter of a statement while `body` runs.
   ///
-  /// False, without a call of `body`, when no row can have the key.
+  /// Returns false without calling `body` if no row can have the key.
   func bind(_ key: [UInt8], to statement: Statement, _ body: () throws -> Void) throws -> Bool {
     switch keyspace.form {
     case .any:
@@ -78,7 +78,7 @@ struct KeyspaceTable {
     return true
   }
 
-  /// A half-open range of keys as the table has them.
+  /// A range of keys in the form of the table. It includes `from` and excludes `to`.
   struct Range {
     var from: Bound?
     var to: Bound?
@@ -88,7 +88,7 @@ struct KeyspaceTable {
       case sequence(Int64)
     }
 
-    /// Binds the bounds that the range has.
+    /// Binds the bounds that are not nil.
     func bind(to statement: Statement) throws {
       for (index, bound) in [(1, from), (2, to)] as [(Int32, Bound?)] {
         switch bound {
@@ -100,7 +100,7 @@ struct KeyspaceTable {
     }
   }
 
-  /// The range between two keys of the keyspace; nil when it is surely empty.
+  /// Returns the range between two keys of the keyspace; nil if it is certainly empty.
   func range(from: [UInt8]?, to: [UInt8]?) -> Range? {
     switch keyspace.form {
     case .any: return Range(from: from.map(Range.Bound.key), to: to.map(Range.Bound.key))
@@ -116,7 +116,7 @@ struct KeyspaceTable {
     }
   }
 
-  /// The key in the keyspace of a statement's row.
+  /// Returns the keyspace's key of a statement's current row.
   func key(of statement: Statement, _ column: Int32) -> [UInt8] {
     switch keyspace.form {
     case .any: statement.bytes(column)
@@ -127,7 +127,7 @@ struct KeyspaceTable {
 
   private static let sequenceBytes = 8
 
-  /// The lowest sequence whose key is not below a bound; nil when there is none.
+  /// Returns the lowest sequence whose key is not below a bound; nil if there is none.
   private static func lowest(from bound: [UInt8]) -> Int64? {
     let padded = bound.prefix(sequenceBytes) + repeatElement(0, count: max(0, 8 - bound.count))
     let number = padded.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -1,13 +1,13 @@
 import StorageEngine
 import Synchronization
 
-/// A bounded number of connections, each lent to one reader at a time, in order of arrival.
+/// A limited number of connections, each lent to one reader at a time, in order of arrival.
 final class ReaderPool: Sendable {
   private typealias Lease = CheckedContinuation<Connection, any Error>
 
   private struct State {
     var idle: [Connection] = []
-    /// The open connections, including those lent.
+    /// The number of open connections, including those that are lent.
     var openCount = 0
     var waiters: [(id: UInt64, continuation: Lease)] = []
     var cancelled: Set<UInt64> = []
@@ -15,7 +15,7 @@ final class ReaderPool: Sendable {
     var isClosed = false
     var closing: [CheckedContinuation<Void, Never>] = []
 
-    /// The callers that await the end, once the last connection has gone.
+    /// Takes the callers of `close` that can be resumed because no connection is open.
     mutating func takeClosing() -> [CheckedContinuation<Void, Never>] {
       guard isClosed, openCount == 0 else { return [] }
       defer { closing = [] }
@@ -39,7 +39,7 @@ final class ReaderPool: Sendable {
     self.open = open
   }
 
-  /// A connection without a transaction; `release` must follow.
+  /// Returns a connection without a transaction. The caller must call `release` afterwards.
   func acquire() async throws -> Connection {
     let (id, step) = state.withLock { state -> (UInt64, Step) in
       state.nextID += 1
@@ -53,7 +53,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Takes a connection back; one still inside a transaction is given up.
+  /// Takes a connection back. If it is still inside a transaction, it is closed instead of reused.
   func release(_ connection: Connection) {
     enum Next {
       case none
@@ -82,7 +82,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Refuses further reads and returns when the running ones have ended.
+  /// Refuses further reads and returns when the running reads have ended.
   func close() async {
     await withCheckedContinuation { continuation in
       let (waiters, closing) = state.withLock { state in
@@ -112,7 +112,7 @@ final class ReaderPool: Sendable {
     } catch {
       let (waiters, closing) = state.withLock { state in
         state.openCount -= 1
-        // No reader is left that could hand a connection on to those that wait.
+        // No reader is left that could pass a connection on to the waiting readers.
         let waiters = state.openCount == 0 ? state.waiters : []
         if state.openCount == 0 { state.waiters = [] }
         return (waiters, state.takeClosing())
@@ -124,11 +124,11 @@ final class ReaderPool: Sendable {
   }
 
   private func wait(_ id: UInt64) async throws -> Connection {
-    // A cancellation that came too late leaves this entry behind.
+    // A cancellation after the wait has ended leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        // A connection may have come back, or the task been cancelled, since the first step.
+        // A connection may have been released, or the task cancelled, since the first step.
         let step = state.withLock { state -> Step in
           if state.cancelled.remove(id) != nil { return .fail(CancellationError()) }
           let step = self.firstStep(&state)

@@ -1,6 +1,6 @@
 import StorageEngine
 
-/// A read transaction that knows which commit it shows; usable until `end`.
+/// A read transaction with the sequence of the commit that it shows. It is usable until `end`.
 final class SQLiteSnapshot: StorageSnapshot {
   let sequence: UInt64
   private let connection: Connection
@@ -10,7 +10,7 @@ final class SQLiteSnapshot: StorageSnapshot {
   init(_ connection: Connection) throws {
     self.connection = connection
     try connection.run("begin")
-    // The transaction's first read fixes its view.
+    // The first read of the transaction determines its view.
     guard let number = try connection.number(DatabaseFile.selectSequence), number >= 0 else {
       throw StorageError(.corrupt, DatabaseFile.lostSequence(connection.path))
     }
@@ -74,7 +74,7 @@ final class SQLiteSnapshot: StorageSnapshot {
     }
   }
 
-  /// Ends the view; later uses throw.
+  /// Ends the view. Later uses throw.
   func end() {
     isEnded = true
     connection.rollBack()

@@ -4,33 +4,35 @@ import Synchronization
 
 /// The storage engine for a data folder: SQLite with one writer and several readers.
 ///
-/// Waiting commits share a transaction and one wait for the disk. Completions are called in order
-/// of the sequences on the writer's queue, never inside `submit`. The folder belongs to one process
-/// at a time.
+/// Waiting commits share a transaction and wait for the disk only once. Completions are called on
+/// the writer's queue in the order of the sequences, never inside `submit`. Only one process at a
+/// time can use the folder.
 package final class SQLiteStore: OrderedStorage {
-  /// How a store is opened.
+  /// The settings with which a store is opened.
   package struct Configuration: Sendable {
-    /// Whether synced commits survive power loss; false for data that ends with the process.
+    /// True if synced commits survive power loss. Use false for data of a single process run.
     package var isDurable: Bool
-    /// The reads that run at the same time; further reads wait.
+    /// The maximum number of concurrent reads. Further reads wait.
     ///
-    /// Each holds a connection with a cache of its own.
+    /// Each read uses a connection with its own cache.
     package var readersMax: Int
-    /// The file's size beyond which commits throw `.full`; nil leaves it to the disk.
+    /// The file size beyond which commits throw `.full`; nil if only the disk limits it.
     package var bytesMax: Int?
-    /// The size of the log, in pages, from which pages are moved to the file.
+    /// The size of the log, in pages, at which pages are moved to the file.
     ///
-    /// Endless reads can keep them in the log; at four times this size, commits throw `.full`.
+    /// A read that does not end can keep them in the log. At four times this size, commits throw
+    /// `.full`.
     package var logPagesMax: Int
-    /// The name of a file system registered with SQLite; nil for the machine's.
+    /// The name of a file system registered in SQLite; nil for the default.
     package var fileSystem: String?
-    /// How many bytes the disk of a folder still has; nil when that is not known.
+    /// The function that returns the bytes free on the disk of a folder; nil if unknown.
     package var bytesFree: @Sendable (_ folder: String) -> Int?
 
-    /// Durable, four readers, as large as the disk allows, and 80 MB of log.
+    /// Creates a configuration.
     ///
-    /// Such a log is large enough that hot pages are moved once for many commits, and small enough
-    /// to be read in a moment after a crash.
+    /// By default the store is durable, has four readers, and can use the whole disk, with 80 MB of
+    /// log. Such a log is large enough that frequently changed pages are moved only once for many
+    /// commits. It is small enough to be read quickly after a crash.
     package init(
       isDurable: Bool = true,
       readersMax: Int = 4,
@@ -48,26 +50,30 @@ package final class SQLiteStore: OrderedStorage {
     }
   }
 
-  /// The file inside the data folder.
+  /// The name of the database file in the data folder.
   package static let fileName = "store.sqlite"
 
   static let closed = StorageError(.closed, "the store is closed")
 
   static let pageBytes = 4096
 
-  /// The lock on the folder, held until `close` or the end.
+  /// The lock on the folder, held until the store is closed or released.
   private let lock: Mutex<FolderLock?>
   private let writer: GroupWriter
   private let checkpointer: Checkpointer
   private let readers: ReaderPool
 
-  /// Opens a folder's store, creating both if necessary; blocks meanwhile.
+  /// Opens the store of a folder and creates both if necessary. The call blocks.
   ///
-  /// Throws `StorageError`: `.inUse` naming the process that holds the folder; `.corrupt` when the
-  /// file is damaged or belongs to another program or a newer version, in which case nothing is
-  /// changed; `.failed` when the folder cannot be made or written. `onFailure` is called once, on
-  /// the writer's queue, when the disk has failed to keep a commit: from then on `failure` says why
-  /// writes are refused.
+  /// Throws `StorageError` with one of these kinds:
+  ///
+  /// - `.inUse` with the process that uses the folder.
+  /// - `.corrupt` if the file is damaged, or belongs to another program or a newer version. In this
+  ///   case nothing is changed.
+  /// - `.failed` if the folder cannot be created or written.
+  ///
+  /// `onFailure` is called at most once, on the writer's queue, if the disk fails to keep a commit.
+  /// After that, `failure` contains the error with which writes are refused.
   package init(
     folder: String,
     configuration: Configuration = Configuration(),
@@ -119,9 +125,9 @@ package final class SQLiteStore: OrderedStorage {
 
   /// Runs `body` on a read transaction of one of the pooled connections.
   ///
-  /// `body` runs at once on the caller's executor: nearly all reads are answered from memory in
-  /// microseconds, less than a change of threads costs. The pool's bound also bounds the threads
-  /// that wait for a slow disk.
+  /// `body` runs immediately on the caller's executor. Nearly all reads are served from memory in
+  /// microseconds, faster than a switch of threads. The size of the pool also limits the number of
+  /// threads that wait for a slow disk.
   package func read<Result: Sendable>(
     _ body: (any StorageSnapshot) throws -> sending Result
   ) async throws -> sending Result {
@@ -151,14 +157,15 @@ package final class SQLiteStore: OrderedStorage {
 
   package var sequence: UInt64 { writer.sequence }
 
-  /// Why writes are refused until the store is opened anew; nil while all is well.
+  /// The error with which writes are refused until the store is opened again; nil if there is none.
   package var failure: StorageError? { writer.failure }
 
   package func close() async throws {
     await readers.close()
     await writer.stop()
     await checkpointer.stop()
-    // Releasing the lock comes last, so that the folder is free whatever `writer.close` does.
+    // The lock is released last and in any case, so that the folder is free even if `writer.close`
+    // throws.
     defer { lock.withLock { $0 = nil } }
     try await writer.close()
   }
@@ -189,24 +196,24 @@ package final class SQLiteStore: OrderedStorage {
     return writer
   }
 
-  /// Overwrites the log that an earlier process left with its own contents, and syncs it.
+  /// Overwrites the log of an earlier process with its own content, and syncs it.
   ///
-  /// After a failed sync the system shows a log that the medium may not hold, takes it for safe,
-  /// and reports no error at its next sync. Moving pages from such a log to the file would damage
-  /// the file at a power loss; once written again, they are either synced or fail.
+  /// After a failed sync the system shows a log that the disk may not contain. It considers the log
+  /// synced and reports no error at the next sync. Moving pages from such a log to the file could
+  /// damage the file at a power loss. Pages that are written again are either synced or fail.
   ///
-  /// What the process had reserved behind the log's end is given back first: on a full disk it is
-  /// the room that this start needs.
+  /// The space that the process reserved after the end of the log is freed first. On a full disk
+  /// this start needs that space.
   private static func rewriteLog(_ path: String, in files: FileAccess) throws {
     do {
       try files.cutSpare(ofLog: "\(path)-wal")
       try files.rewrite("\(path)-wal")
     } catch let error as StorageError where error.isOnlyFull {
-      // A full disk is ignored, as in `emptyLog`.
+      // A full disk is ignored here, as in `emptyLog`.
     }
   }
 
-  /// Moves to the file what an earlier process left in the log, and syncs the file.
+  /// Moves the log of an earlier process to the file, and syncs the file.
   private static func emptyLog(
     _ writer: Connection,
     _ room: CheckpointRoom,
@@ -219,11 +226,14 @@ package final class SQLiteStore: OrderedStorage {
       }
       _ = try writer.checkpoint(.truncate)
     } catch let error as StorageError where error.isOnlyFull {
-      // Reads and operations that free space must go on; commits meet the same error themselves.
+      // Reads and operations that free space must stay possible. Commits report the same error
+      // themselves.
     }
   }
 
-  /// The full-fsync settings matter on macOS, where a plain sync stops at the drive's cache.
+  /// Returns the pragmas for syncing.
+  ///
+  /// The full-fsync settings are for macOS, where a plain sync stops at the drive's cache.
   private static func synchronous(_ configuration: Configuration) -> String {
     configuration.isDurable
       ? "pragma synchronous = full; pragma fullfsync = on; pragma checkpoint_fullfsync = on"
@@ -236,7 +246,6 @@ package final class SQLiteStore: OrderedStorage {
 }
 
 extension StorageBatch {
-  /// The approximate size of the batch in memory.
   fileprivate var bytes: Int {
     operations.reduce(64) { sum, operation in
       switch operation {

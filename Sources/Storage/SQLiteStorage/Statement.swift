@@ -1,10 +1,11 @@
 import CSQLite
 import StorageEngine
 
-/// A prepared statement; its connection's cache owns it, and only that connection uses it.
+/// A prepared statement, owned by the cache of its connection and used only by that connection.
 final class Statement {
   private let handle: OpaquePointer
-  // Unowned: the connection owns the caches and ends all statements before itself.
+  // Unowned, because the connection owns the caches and finalizes all statements before it is
+  // closed.
   private unowned let connection: Connection
 
   init(_ sql: String, _ connection: Connection) throws {
@@ -16,7 +17,7 @@ final class Statement {
     sqlite3_finalize(handle)
   }
 
-  /// Binds bytes that the caller keeps in place until the statement is reset.
+  /// Binds bytes that the caller must keep at their address until the statement is reset.
   func bindInPlace(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws {
     // A null pointer would bind NULL, and an empty array may have no address.
     if bytes.isEmpty {
@@ -26,7 +27,6 @@ final class Statement {
     }
   }
 
-  /// Binds a copy of the bytes.
   func bind(_ index: Int32, _ bytes: [UInt8]) throws {
     if bytes.isEmpty {
       try check(sqlite3_bind_zeroblob(handle, index, 0))
@@ -38,17 +38,15 @@ final class Statement {
     }
   }
 
-  /// Binds a copy of text.
   func bind(_ index: Int32, _ text: String) throws {
     try check(hearth_bind_text_copy(handle, index, text))
   }
 
-  /// Binds a number.
   func bind(_ index: Int32, _ number: Int64) throws {
     try check(sqlite3_bind_int64(handle, index, number))
   }
 
-  /// Runs up to the next row; false at the end.
+  /// Runs the statement to its next row; returns false at the end.
   func step() throws -> Bool {
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
@@ -56,7 +54,7 @@ final class Statement {
     return false
   }
 
-  /// A sequence; damaged files can yield any number, and none may crash the process.
+  /// Returns a sequence. Damaged files can contain any number, which must not crash the process.
   func sequence(_ column: Int32) -> UInt64 {
     UInt64(bitPattern: sqlite3_column_int64(handle, column))
   }
@@ -66,15 +64,16 @@ final class Statement {
   }
 
   func bytes(_ column: Int32) -> [UInt8] {
-    // The order matters: asking for the address may convert, and the size is the outcome's.
+    // The order matters: reading the address may convert the value, and the size is that of the
+    // converted value.
     let address = sqlite3_column_blob(handle, column)
     let count = Int(sqlite3_column_bytes(handle, column))
     return Array(UnsafeRawBufferPointer(start: address, count: count))
   }
 
-  /// Makes the statement ready for the next use and releases bound bytes.
+  /// Prepares the statement for its next use and releases bound bytes.
   func reset() {
-    // The code repeats the error of the last step, which that step has thrown.
+    // The result repeats the error of the last step, which that step has already thrown.
     sqlite3_reset(handle)
     sqlite3_clear_bindings(handle)
   }
@@ -85,20 +84,20 @@ final class Statement {
 }
 
 extension Statement {
-  /// The statements that a keyspace needs.
+  /// The kinds of statements that a keyspace needs.
   enum Kind: Hashable {
     case get, version, put, delete
     case deleteRange(Bounds)
     case scan(Columns, Bounds, descending: Bool)
   }
 
-  /// Which bounds a range has.
+  /// The bounds that a range has.
   struct Bounds: Hashable {
     var from: Bool
     var to: Bool
   }
 
-  /// What a scan reads of each row.
+  /// The columns that a scan reads of each row.
   enum Columns: Hashable {
     case keys, whole
   }

@@ -9,28 +9,31 @@ import StorageEngine
   import Glibc
 #endif
 
-/// An error that SQLite reported, as the cause of a `StorageError`.
+/// An error of SQLite, as the cause of a `StorageError`.
 struct SQLiteFailure: Error, CustomStringConvertible {
   /// The extended result code.
   var code: Int32
   var description: String
 
-  /// Whether the system failed to make written data durable, after which nothing is certain.
+  /// True if the system failed to make written data durable.
+  ///
+  /// After such a failure it is unknown which earlier writes are on the disk.
   var isSyncFailure: Bool {
-    // The extended codes SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC are macros of C expressions.
+    // The extended codes SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC are C macros that Swift
+    // cannot import.
     code == SQLITE_IOERR | (4 << 8) || code == SQLITE_IOERR | (5 << 8)
   }
 }
 
 extension StorageError {
-  /// Whether the disk had no room but lost nothing that it had accepted.
+  /// True if the disk had no space but lost nothing that it had accepted.
   var isOnlyFull: Bool {
     kind == .full && (cause as? SQLiteFailure)?.isSyncFailure != true
   }
 
   init(sqliteCode code: Int32, words: String, systemNumber: Int32, path: String) {
     let cause = SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
-    // No space on the disk, in the user's quota, or in what the process may write to one file.
+    // No space is left on the disk, in the user's quota, or in the size limit of a file.
     let noSpace = [ENOSPC, EDQUOT, EFBIG].contains(systemNumber)
     switch code & 0xFF {
     case SQLITE_FULL:

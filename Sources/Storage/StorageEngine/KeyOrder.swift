@@ -6,9 +6,9 @@
   import Glibc
 #endif
 
-/// The order of keys in every engine: unsigned bytewise, a prefix before its continuations.
+/// The order of keys in every engine: by unsigned bytes, with a prefix before longer keys.
 package enum KeyOrder {
-  /// Negative when `left` comes first, positive when `right` comes first, 0 when they are equal.
+  /// Compares keys: negative if `left` comes first, positive if `right` does, and 0 if equal.
   package static func compare(_ left: [UInt8], _ right: [UInt8]) -> Int {
     let order = left.withUnsafeBytes { a in
       right.withUnsafeBytes { b -> Int in

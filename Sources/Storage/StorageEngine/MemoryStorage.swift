@@ -1,17 +1,19 @@
 import Dispatch
 import Synchronization
 
-/// The storage engine that keeps everything in memory, sorted; it serves tests.
+/// A storage engine that keeps sorted entries in memory, for tests.
 ///
-/// A batch is applied and visible when `submit` returns. Its completion follows later, in order of
-/// the sequences, on the engine's own queue, so that a caller may submit under a lock that the
-/// completion also takes. `read` runs its body at once on the caller's executor, on a copy that
-/// shares everything unchanged since; readers neither wait for writers nor hold them up.
+/// A batch is applied and visible when `submit` returns. Completions are called later on the
+/// engine's own queue, in the order of the sequences. A caller can therefore submit while it holds
+/// a lock that the completion also takes.
+///
+/// `read` runs its body immediately on the caller's executor. The body sees a copy that shares all
+/// unchanged entries with the store. Readers and writers do not wait for each other.
 package final class MemoryStorage: OrderedStorage {
   private let state = Mutex(State())
   private let completions = DispatchQueue(label: "hearth.memory-storage.completions")
 
-  /// An empty store.
+  /// Creates an empty store.
   package init() {}
 
   package func read<Result: Sendable>(
@@ -39,7 +41,7 @@ package final class MemoryStorage: OrderedStorage {
       } else {
         result = .success(state.contents.apply(batch))
       }
-      // Enqueued under the lock, so that completions come in the order of the sequences.
+      // This is enqueued under the lock, so that completions run in the order of the sequences.
       completions.async { completion(result) }
     }
   }
@@ -48,7 +50,7 @@ package final class MemoryStorage: OrderedStorage {
     state.withLock { $0.contents.sequence }
   }
 
-  /// Closes the store and frees it, after the completions of all earlier commits.
+  /// Closes the store and frees its memory, after the completions of all earlier commits.
   package func close() async throws {
     state.withLock { state in
       state.isClosed = true
@@ -66,7 +68,7 @@ package final class MemoryStorage: OrderedStorage {
     var isClosed = false
   }
 
-  /// The whole store as a value; a copy of it is a snapshot.
+  /// The content of the store as a value. A copy of it is a snapshot.
   private struct Contents: StorageSnapshot, Sendable {
     var sequence: UInt64
     var keyspaces: [Keyspace: SortedEntries] = [:]

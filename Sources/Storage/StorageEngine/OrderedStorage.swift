@@ -1,22 +1,25 @@
-/// An ordered, transactional store of bytes, in which the rooms above keep their data.
+/// An ordered, transactional store of bytes, in which the modules above keep their data.
 ///
-/// Keys are ordered bytewise within a keyspace. Commits are numbered 1, 2, 3 … without gaps; commit
-/// *n* becomes visible only after *n − 1*, and all at once.
+/// Keys are ordered bytewise within a keyspace. Commits are numbered 1, 2, 3 … without gaps. Commit
+/// *n* becomes visible only after commit *n − 1*, and all at once.
 package protocol OrderedStorage: Sendable {
   /// Runs `body` on a consistent view of the store and ends the view when `body` returns.
   ///
-  /// The view shows every commit acknowledged before the call. `body` runs synchronously, so it
-  /// must be short: bound what it scans. Waits for a free reader when all are in use.
+  /// The view shows every commit that was acknowledged before the call. `body` runs synchronously,
+  /// so it must be short: limit the ranges that it scans. The call waits for a free reader if all
+  /// are in use.
   func read<Result: Sendable>(
     _ body: (any StorageSnapshot) throws -> sending Result
   ) async throws -> sending Result
 
-  /// Hands over a batch; commits get their sequences in the order of these calls.
+  /// Submits a batch. Commits get their sequences in the order of these calls.
   ///
-  /// Returns at once. `completion` is called exactly once, on one of the engine's threads, after
-  /// the commit is visible and as durable as asked, or with a `StorageError` when nothing of it was
-  /// applied. It must not block. This synchronous form exists so that a caller can fix the order of
-  /// commits under a lock of its own; other callers use `commit`.
+  /// The call returns immediately. `completion` is called exactly once, on one of the engine's
+  /// threads, and must not block. It gets the sequence after the commit is visible and has the
+  /// requested durability. If nothing was applied, it gets a `StorageError` instead.
+  ///
+  /// This synchronous method allows a caller to fix the order of commits under its own lock. Other
+  /// callers use `commit`.
   func submit(
     _ batch: StorageBatch,
     expecting: [VersionExpectation],
@@ -29,14 +32,15 @@ package protocol OrderedStorage: Sendable {
 
   /// Finishes the accepted commits, makes them durable and closes the store.
   ///
-  /// Later calls throw `StorageError.closed`.
+  /// Later calls throw a `StorageError` of kind `.closed`.
   func close() async throws
 }
 
 extension OrderedStorage {
-  /// Applies a batch, all or nothing, and returns its sequence once it is visible and durable.
+  /// Applies a batch completely or not at all, and returns its sequence.
   ///
-  /// Throws `StorageError` with kind `.conflict` when an expectation does not hold.
+  /// Returns once the commit is visible and has the requested durability. Throws a `StorageError`
+  /// of kind `.conflict` if an expectation is not met.
   @discardableResult
   package func commit(
     _ batch: StorageBatch,
@@ -49,16 +53,16 @@ extension OrderedStorage {
   }
 }
 
-/// A named, separately ordered set of keys.
+/// A named set of keys with an order of its own.
 ///
-/// Names are made of lower-case letters and underscores.
+/// The name consists of lowercase letters and underscores.
 package struct Keyspace: Sendable, Hashable {
   package let name: String
   package let form: Form
 
-  /// A keyspace; it exists as soon as something is written to it.
+  /// Creates a keyspace, which exists in the store as soon as something is written to it.
   ///
-  /// Every use of a name must give the same form.
+  /// Every use of a name must have the same form.
   package init(_ name: String, _ form: Form = .any) {
     precondition(
       !name.isEmpty && name.utf8.allSatisfy { (97...122).contains($0) || $0 == 95 },
@@ -68,36 +72,38 @@ package struct Keyspace: Sendable, Hashable {
     self.form = form
   }
 
-  /// What an engine may rely on to keep a keyspace close together.
+  /// A property of a keyspace that allows an engine to store it compactly.
   package enum Form: Sendable, Hashable {
     case any
-    /// Rows are written by `putAtSequence` without a prefix alone.
+    /// All rows are written by `putAtSequence` without a prefix.
     case log
-    /// There are few rows, all small; they may stand beside those of other such keyspaces.
+    /// There are few rows, all small. An engine may store several such keyspaces together.
     case few
   }
 }
 
-/// When a commit counts as done.
+/// The guarantee that a completed commit has.
 package enum Durability: Sendable, Hashable {
-  /// The commit survives power loss (in an engine that was opened as durable).
+  /// The commit survives power loss, in an engine that was opened as durable.
   case synced
-  /// The commit survives the process, but perhaps not the machine until a later synced commit.
+  /// The commit survives a crash of the process.
+  ///
+  /// It may be lost if the machine crashes before a later synced commit.
   case relaxed
 }
 
-/// A consistent view, valid only inside `OrderedStorage.read`.
+/// A consistent view of the store, valid only inside `OrderedStorage.read`.
 package protocol StorageSnapshot {
-  /// The commit that this view shows.
+  /// The sequence of the last commit that this view shows.
   var sequence: UInt64 { get }
 
-  /// The value of a key with the sequence that wrote it, or nil.
+  /// Returns the value of a key with the sequence that wrote it; nil if the key does not exist.
   func get(_ keyspace: Keyspace, _ key: [UInt8]) throws -> StoredValue?
 
-  /// Calls `body` for the keys of a range in order until it returns false.
+  /// Calls `body` for the keys of a range, in order, until it returns false.
   ///
-  /// Bounds are half-open: `from` is included, `to` is not; nil is unbounded. Descending order
-  /// starts below `to`.
+  /// The range includes `from` and excludes `to`; nil means no limit. Descending order starts below
+  /// `to`.
   func scan(
     _ keyspace: Keyspace,
     from: [UInt8]?,
@@ -106,9 +112,9 @@ package protocol StorageSnapshot {
     _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
   ) throws
 
-  /// Calls `body` for the keys of a range with their versions, in order until it returns false.
+  /// Calls `body` for the keys of a range with their versions, in order, until it returns false.
   ///
-  /// An engine that can reads no values.
+  /// An engine may be able to do this without reading values. The default reads them.
   func scanKeys(
     _ keyspace: Keyspace,
     from: [UInt8]?,
@@ -148,25 +154,24 @@ extension StorageSnapshot {
   }
 }
 
-/// A value with the sequence of the commit that wrote it.
+/// A stored value with the sequence of the commit that wrote it.
 package struct StoredValue: Sendable, Hashable {
   package var bytes: [UInt8]
   package var version: UInt64
 
-  /// What a snapshot returns for a key.
   package init(bytes: [UInt8], version: UInt64) {
     self.bytes = bytes
     self.version = version
   }
 }
 
-/// A commit's requirement for a key: the version that the caller read, or nil for absence.
+/// The version that a key must have for a commit to succeed; nil if the key must not exist.
 package struct VersionExpectation: Sendable, Hashable {
   package var keyspace: Keyspace
   package var key: [UInt8]
   package var version: UInt64?
 
-  /// Requires that `key` still has `version`.
+  /// Creates the expectation that `key` still has `version`.
   package init(_ keyspace: Keyspace, _ key: [UInt8], version: UInt64?) {
     self.keyspace = keyspace
     self.key = key
@@ -174,39 +179,36 @@ package struct VersionExpectation: Sendable, Hashable {
   }
 }
 
-/// Changes that are applied together, in order.
+/// A list of changes that are applied together, in order.
 package struct StorageBatch: Sendable {
   package private(set) var operations: [Operation] = []
 
-  /// An empty batch; committing one still takes a sequence.
+  /// Creates an empty batch. Its commit gets a sequence too.
   package init() {}
 
-  /// One change.
   package enum Operation: Sendable, Hashable {
     case put(Keyspace, key: [UInt8], value: [UInt8])
-    /// Sets the key made of `prefix` and the commit's sequence, 8 bytes big-endian.
+    /// Sets the key that consists of `prefix` and the commit's sequence as 8 big-endian bytes.
     case putAtSequence(Keyspace, prefix: [UInt8], value: [UInt8])
     case delete(Keyspace, key: [UInt8])
-    /// Removes a half-open range of keys; a nil bound is unbounded.
+    /// Removes the keys from `from` up to, but not including, `to`; nil means no limit.
     case deleteRange(Keyspace, from: [UInt8]?, to: [UInt8]?)
 
-    /// The key that `putAtSequence` writes when the commit gets `sequence`.
+    /// Returns the key that `putAtSequence` writes in the commit with a sequence.
     package static func key(prefix: [UInt8], sequence: UInt64) -> [UInt8] {
       withUnsafeBytes(of: sequence.bigEndian) { prefix + $0 }
     }
   }
 
-  /// Adds all changes of another batch.
   package mutating func append(_ other: StorageBatch) {
     operations.append(contentsOf: other.operations)
   }
 
-  /// Sets a key.
   package mutating func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) {
     operations.append(.put(keyspace, key: key, value: value))
   }
 
-  /// Sets the key made of `prefix` and the sequence that this commit will get.
+  /// Sets the key that consists of `prefix` and the sequence that this commit will get.
   package mutating func putAtSequence(
     _ keyspace: Keyspace,
     prefix: [UInt8] = [],
@@ -215,18 +217,18 @@ package struct StorageBatch: Sendable {
     operations.append(.putAtSequence(keyspace, prefix: prefix, value: value))
   }
 
-  /// Removes a key, if it is there.
+  /// Removes a key if it exists.
   package mutating func delete(_ keyspace: Keyspace, _ key: [UInt8]) {
     operations.append(.delete(keyspace, key: key))
   }
 
-  /// Removes the keys of a half-open range.
+  /// Removes the keys from `from` up to, but not including, `to`; nil means no limit.
   package mutating func deleteRange(_ keyspace: Keyspace, from: [UInt8]?, to: [UInt8]?) {
     operations.append(.deleteRange(keyspace, from: from, to: to))
   }
 }
 
-/// The smallest key above every key that starts with `prefix`, or nil when there is none.
+/// Returns the smallest key above all keys that start with `prefix`; nil if there is none.
 package func keyAfter(prefix: [UInt8]) -> [UInt8]? {
   var end = prefix
   while let last = end.popLast() {

@@ -1,12 +1,14 @@
-/// Keys in order with their values, as chunks of bounded size.
+/// A sorted list of keys with their values, stored in chunks of limited size.
 ///
-/// A copy is cheap and stays as it was: the first change after a copy clones the list of chunks and
-/// the changed chunk, which is what a snapshot costs.
+/// A copy is cheap, and later changes to the original do not affect it. The first change after a
+/// copy clones the list of chunks and the changed chunk. This is the cost of a snapshot.
 struct SortedEntries: Sendable {
-  /// The chunks in order; none is empty.
+  /// The chunks in order, none of which is empty.
   private var chunks: [Chunk] = []
 
-  /// A full chunk is halved; the size balances moving entries against finding the chunk.
+  /// The size at which a chunk is split.
+  ///
+  /// It balances the cost of moving entries and of finding the chunk.
   static let chunkEntriesMax = 256
 
   private struct Chunk: Sendable {
@@ -29,19 +31,17 @@ struct SortedEntries: Sendable {
     }
   }
 
-  /// An entry's place; the place after a chunk's last entry is valid too.
+  /// The position of an entry, or the position after the last entry of a chunk.
   private struct Place {
     var chunk: Int
     var offset: Int
   }
 
-  /// The value of a key.
   func get(_ key: [UInt8]) -> StoredValue? {
     guard let place = placeOfEntry(key) else { return nil }
     return chunks[place.chunk].values[place.offset]
   }
 
-  /// Sets a key.
   mutating func put(_ key: [UInt8], _ value: StoredValue) {
     guard !chunks.isEmpty else {
       chunks.append(Chunk(keys: [key], values: [value]))
@@ -59,14 +59,14 @@ struct SortedEntries: Sendable {
     if count + 1 > Self.chunkEntriesMax { split(chunk, appending: place.offset == count) }
   }
 
-  /// Removes a key, if it is there.
+  /// Removes a key if it exists.
   mutating func remove(_ key: [UInt8]) {
     guard let place = placeOfEntry(key) else { return }
     chunks[place.chunk].remove(place.offset..<place.offset + 1)
     if chunks[place.chunk].keys.isEmpty { chunks.remove(at: place.chunk) }
   }
 
-  /// Removes a half-open range; nil is unbounded.
+  /// Removes the keys from `from` up to, but not including, `to`; nil means no limit.
   mutating func removeRange(from: [UInt8]?, to: [UInt8]?) {
     guard !chunks.isEmpty else { return }
     let start = from.map(lowerBound) ?? Place(chunk: 0, offset: 0)
@@ -79,14 +79,16 @@ struct SortedEntries: Sendable {
       chunks[start.chunk].remove(start.offset..<chunks[start.chunk].keys.count)
       chunks.removeSubrange(start.chunk + 1..<end.chunk)
     }
-    // At most the two chunks at the ends of the range became empty; they are now neighbours.
+    // At most the two chunks at the ends of the range are empty. They are neighbors now.
     for chunk in [start.chunk + 1, start.chunk]
     where chunk < chunks.count && chunks[chunk].keys.isEmpty {
       chunks.remove(at: chunk)
     }
   }
 
-  /// Calls `body` in order until it returns false; bounds are half-open, nil is unbounded.
+  /// Calls `body` for the keys from `from` up to `to`, in order, until it returns false.
+  ///
+  /// The range excludes `to`; nil means no limit.
   func scan(
     from: [UInt8]?,
     to: [UInt8]?,
@@ -138,7 +140,10 @@ struct SortedEntries: Sendable {
     return place.offset < keys.count && keys[place.offset] == key ? place : nil
   }
 
-  /// The first entry at or above `key`, in the last chunk that begins at or below it.
+  /// Returns the position of the first entry at or above `key`.
+  ///
+  /// The position is in the last chunk that begins at or below `key`, possibly after its last
+  /// entry.
   private func lowerBound(_ key: [UInt8]) -> Place {
     var low = 0
     var high = chunks.count
@@ -154,9 +159,9 @@ struct SortedEntries: Sendable {
     return Place(chunk: chunk, offset: chunks[chunk].lowerBound(key))
   }
 
-  /// Halves a chunk, or starts a new one with its last entry when entries arrive in order.
+  /// Splits a chunk in half, or moves only its last entry to a new chunk if keys arrive in order.
   ///
-  /// A growing log thus leaves full chunks behind.
+  /// A growing log therefore has full chunks.
   private mutating func split(_ chunk: Int, appending: Bool) {
     let count = chunks[chunk].keys.count
     let middle = appending ? count - 1 : count / 2

@@ -1,31 +1,29 @@
 package import RuntimeSupport
 
-/// Why the store refused or failed.
+/// The error of an operation that the store refused or that failed.
 package struct StorageError: StatusConvertible, CustomStringConvertible {
   package var kind: Kind
   package var message: String
   package var cause: (any Error)?
 
-  /// An error with a sentence that says what to do.
+  /// Creates an error with a message that says what to do.
   package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {
     self.kind = kind
     self.message = message
     self.cause = cause
   }
 
-  /// What went wrong.
   package enum Kind: Sendable, Hashable {
-    /// An expected version did not hold; nothing was applied.
+    /// An expected version did not match. Nothing was applied.
     case conflict
-    /// The engine has been closed.
     case closed
-    /// The disk is full or unwritable; nothing was applied, and reads go on.
+    /// The disk is full or not writable. Nothing was applied, and reads still work.
     case full
     /// The files are damaged or belong to another program.
     case corrupt
-    /// Another process holds the files.
+    /// Another process uses the files.
     case inUse
-    /// Any other error that the medium reports.
+    /// Any other error that the storage medium reports.
     case failed
   }
 
@@ -43,7 +41,7 @@ package struct StorageError: StatusConvertible, CustomStringConvertible {
   package var statusMessage: String { message }
   package var description: String { "storage: \(message)" }
 
-  /// The refusal of a batch with an expectation that did not hold.
+  /// Returns the error for a batch with an expectation that was not met.
   package static func conflict(_ expectation: VersionExpectation) -> StorageError {
     StorageError(
       .conflict,

@@ -28,6 +28,11 @@ struct MetadataIndex: Sendable {
     var isDropped = false
   }
 
+  /// The names of the indexed keys, copied out of the dictionary.
+  ///
+  /// Changing a key while iterating over `keys.keys` would copy the whole index for each row written.
+  private var names: [String] { Array(keys.keys) }
+
   /// The rows that can match a filter.
   enum Selection: Sendable {
     case all
@@ -60,7 +65,7 @@ struct MetadataIndex: Sendable {
 
   /// Updates the index after a row was added at the end.
   mutating func append(_ metadata: [String: MetadataValue], row: Int) {
-    for name in keys.keys { keys[name]?.insert(metadata[name], Int32(row)) }
+    for name in names { keys[name]?.insert(metadata[name], Int32(row)) }
   }
 
   /// Updates the index after a row's metadata changed.
@@ -69,7 +74,7 @@ struct MetadataIndex: Sendable {
     with new: [String: MetadataValue],
     row: Int
   ) {
-    for name in keys.keys where old[name] != new[name] {
+    for name in names where old[name] != new[name] {
       keys[name]?.remove(old[name], Int32(row))
       keys[name]?.insert(new[name], Int32(row))
     }
@@ -77,7 +82,7 @@ struct MetadataIndex: Sendable {
 
   /// Updates the index after the last row was removed.
   mutating func removeLast(_ metadata: [String: MetadataValue], row: Int) {
-    for name in keys.keys {
+    for name in names {
       keys[name]?.remove(metadata[name], Int32(row))
       keys[name]?.removeLastNumber()
     }

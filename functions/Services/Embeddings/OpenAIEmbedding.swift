@@ -89,7 +89,8 @@ struct OpenAIEmbedding: Sendable {
     ) { (reply: Reply) in
       let counted = TokenUsage(
         reply.usage,
-        promptBytes: texts.reduce(0) { $0 + $1.utf8.count }
+        promptBytes: texts.reduce(0) { $0 + $1.utf8.count },
+        atMost: usageMax(of: texts)
       )
       return try usage.add(counted) { try vectors(of: reply, for: texts) }
     }

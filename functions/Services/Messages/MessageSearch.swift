@@ -1,6 +1,12 @@
 public import FirestoreClient
 import PsstModels
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Finds messages by their meaning, among those that the asker may read now.
 ///
 /// While the provider or the index does not answer, finds them by their words instead.
@@ -31,7 +37,8 @@ public struct MessageSearch: Sendable {
     vectors: PineconeIndex,
     documents: DocumentReader,
     cache: EmbeddingCache = EmbeddingCache(),
-    clock: any Clock<Duration> = ContinuousClock()
+    clock: any Clock<Duration> = ContinuousClock(),
+    now: @escaping @Sendable () -> Date = { Date() }
   ) {
     self.firestore = firestore
     self.embeddings = embeddings
@@ -39,7 +46,12 @@ public struct MessageSearch: Sendable {
     self.documents = documents
     self.cache = cache
     self.clock = clock
-    recent = RecentMessages(firestore: firestore, documents: documents, clock: clock)
+    recent = RecentMessages(
+      firestore: firestore,
+      documents: documents,
+      clock: clock,
+      now: now
+    )
   }
 
   /// The model that gives the results their scores.

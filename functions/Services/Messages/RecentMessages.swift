@@ -1,11 +1,18 @@
 import FirestoreClient
 import PsstModels
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Finds a user's recent messages by their words, without a provider or an index.
 struct RecentMessages: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
   let clock: any Clock<Duration>
+  let now: @Sendable () -> Date
 
   /// What gives the results their scores.
   static let model = EmbeddingModel(
@@ -20,6 +27,8 @@ struct RecentMessages: Sendable {
   private static let chatsListedMax = 500
   /// The newest chats, which are searched.
   private static let chatsMax = 40
+  /// How far ahead of this one a clock may be whose time is believed.
+  private static let clockAheadMax: Int64 = 86_400_000_000
   /// The newest messages of each of several chats, and of a single chat.
   private static let messagesMax = 50
   private static let messagesOfOneMax = 500
@@ -99,8 +108,12 @@ struct RecentMessages: Sendable {
     let chats = try await firestore.collection(Chat.collection).query
       .where("members", .arrayContains, userID).select(["members", "isGroupChat", field])
       .limit(Self.chatsListedMax).get()
+    let latest = Int64(now().timeIntervalSince1970 * 1_000_000) + Self.clockAheadMax
     return chats.filter { documents.isChat($0, with: userID) }.map { chat in
-      guard case .timestamp(let time)? = chat[field] else { return (Int64.min, chat.id) }
+      // Clients write the time: one that cannot be must not push others out.
+      guard case .timestamp(let time)? = chat[field], time.microseconds <= latest else {
+        return (Int64.min, chat.id)
+      }
       return (time.microseconds, chat.id)
     }
     .sorted { $0 < $1 }.suffix(Self.chatsMax).map(\.1)

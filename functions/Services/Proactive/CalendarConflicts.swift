@@ -21,8 +21,8 @@ public struct CalendarConflicts: Sendable {
 
   /// The most events that one event is compared with: who has so many at a time knows.
   private static let eventsMax = 100
-  /// The most reminders that one event may have, by overlaps with others.
-  private static let causesMax = 500
+  /// The causes that one transaction looks at, with at most two writes for each of them.
+  private static let causesPageSize = 200
 
   /// Conflicts in a database.
   init(firestore: Firestore, documents: DocumentReader, now: @escaping @Sendable () -> Date) {
@@ -44,7 +44,9 @@ public struct CalendarConflicts: Sendable {
   /// Brings the reminders of one event's overlaps up to date.
   ///
   /// Only scheduled events overlap, and events that only touch do not. What is over when it is
-  /// looked at brings no reminder. Throws `FirestoreError`.
+  /// looked at brings no reminder. However many reminders an event has, each is looked at, a page in
+  /// a transaction; what fails between two pages goes on where it is checked again. Throws
+  /// `FirestoreError`.
   public func check(_ eventID: String, of trainerID: String) async throws -> Report {
     let events = firestore.collection(CalendarEvent.collection).document(trainerID)
       .collection(CalendarEvent.events)
@@ -52,56 +54,87 @@ public struct CalendarConflicts: Sendable {
       try await documents.preferences(of: trainerID, in: firestore).timeZone
     )
     let time = Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
-    return try await firestore.runTransaction { transaction in
-      let own = appointment(try await transaction.get(events.document(eventID)))
-      let place = events.document(eventID).path
-      let stored = try await transaction.get(
-        firestore.collection(ReminderCause.collection)
-          .where("events", .arrayContains, place).limit(Self.causesMax)
-      )
-      var overlaps: [String: Overlap] = [:]
-      if let own, own.event.endTime > time {
-        for other in try await others(than: own, in: events, after: time, transaction) {
-          if let overlap = Overlap(own, other, trainerID) { overlaps[overlap.id] = overlap }
-        }
+    let event = events.document(eventID)
+    var report = Report()
+    var last: DocumentSnapshot?
+    repeat {
+      let page = try await firestore.runTransaction { [last] transaction in
+        try await check(event, of: trainerID, after: last, at: time, zone, transaction)
       }
-      let stale = try await stale(stored, but: overlaps, own, at: place, trainerID, transaction)
-      let reminders = try await transaction.getAll(
-        stored.map { firestore.collection(Reminder.collection).document($0.id) }
-      )
-      var report = Report(conflicts: overlaps.count)
-      for (cause, reminder) in zip(stored, reminders) {
-        if stale.contains(cause.id) {
-          try transaction.delete(cause.reference)
-          // What the trainer has completed or changed stays in their list.
-          if reminder.exists, reminder["completed"] != .boolean(true),
-            reminder["text"] == cause["text"]
-          {
-            try transaction.delete(reminder.reference)
-          }
-          report.withdrawn += 1
-        } else if let overlap = overlaps.removeValue(forKey: cause.id) {
-          let text = overlap.text(zone)
-          // A text that the trainer has changed is theirs.
-          guard cause["text"] != .string(text) else { continue }
-          if reminder.exists, reminder["text"] == cause["text"] {
-            try transaction.update(reminder.reference, ["text": .value(text)])
-          }
-          try transaction.update(cause.reference, ["text": .value(text)])
-          report.written += 1
-        }
+      report.conflicts = page.report.conflicts
+      report.written += page.report.written
+      report.withdrawn += page.report.withdrawn
+      last = page.last
+    } while last != nil
+    return report
+  }
+
+  /// What one page of an event's causes came to; the page after `last` is next, if there is one.
+  private struct Page: Sendable {
+    var report: Report
+    var last: DocumentSnapshot?
+  }
+
+  private func check(
+    _ event: DocumentReference,
+    of trainerID: String,
+    after last: DocumentSnapshot?,
+    at time: Timestamp,
+    _ zone: AssistantZone,
+    _ transaction: Transaction
+  ) async throws -> Page {
+    let own = appointment(try await transaction.get(event))
+    let causes = firestore.collection(ReminderCause.collection)
+    let query = causes.where("events", .arrayContains, event.path).limit(Self.causesPageSize)
+    let stored = try await transaction.get(last.map { query.start(afterDocument: $0) } ?? query)
+    var overlaps: [String: Overlap] = [:]
+    if let own, own.event.endTime > time {
+      for other in try await others(than: own, in: event.parent, after: time, transaction) {
+        if let overlap = Overlap(own, other, trainerID) { overlaps[overlap.id] = overlap }
       }
-      for (id, overlap) in overlaps {
-        let cause = ReminderCause(
-          trainerId: trainerID,
-          text: overlap.text(zone),
-          events: overlap.pair.map { events.document($0.id).path }
-        )
-        try cause.write(id, dueDate: overlap.dueDate, firestore, transaction)
-        report.written += 1
-      }
-      return report
     }
+    let stale = try await stale(stored, but: overlaps, own, at: event.path, trainerID, transaction)
+    let reminders = try await transaction.getAll(
+      stored.map { firestore.collection(Reminder.collection).document($0.id) }
+    )
+    var page = Page(report: Report(conflicts: overlaps.count))
+    if stored.count == Self.causesPageSize { page.last = Array(stored).last }
+    // Those of other pages have their reminder, or had it.
+    let known =
+      last == nil && page.last == nil || overlaps.isEmpty
+      ? [] : try await transaction.getAll(overlaps.keys.map { causes.document($0) })
+    for (cause, reminder) in zip(stored, reminders) {
+      if stale.contains(cause.id) {
+        try transaction.delete(cause.reference)
+        // What the trainer has completed or changed stays in their list.
+        if reminder.exists, reminder["completed"] != .boolean(true),
+          reminder["text"] == cause["text"]
+        {
+          try transaction.delete(reminder.reference)
+        }
+        page.report.withdrawn += 1
+      } else if let overlap = overlaps.removeValue(forKey: cause.id) {
+        let text = overlap.text(zone)
+        // A text that the trainer has changed is theirs.
+        guard cause["text"] != .string(text) else { continue }
+        if reminder.exists, reminder["text"] == cause["text"] {
+          try transaction.update(reminder.reference, ["text": .value(text)])
+        }
+        try transaction.update(cause.reference, ["text": .value(text)])
+        page.report.written += 1
+      }
+    }
+    for cause in known where cause.exists { overlaps[cause.id] = nil }
+    for (id, overlap) in overlaps {
+      let cause = ReminderCause(
+        trainerId: trainerID,
+        text: overlap.text(zone),
+        events: overlap.pair.map { event.parent.document($0.id).path }
+      )
+      try cause.write(id, dueDate: overlap.dueDate, firestore, transaction)
+      page.report.written += 1
+    }
+    return page
   }
 
   // MARK: Events

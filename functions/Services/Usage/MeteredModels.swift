@@ -50,18 +50,35 @@ struct MeteredChat: ChatModel {
       return try await ledger.count(priced, for: payer, atMost: most, request)
     }
   }
+
+  /// The call of the model does not wait for who listens: it takes as long as the provider, and then
+  /// its slot is free for others and the ledger has what it used, whether anybody listens or not.
   func reply(
     to turns: [ChatTurn],
     tools: [ToolDescription],
     for payer: Payer,
     onText: @escaping @Sendable (String) async throws -> Void
   ) async throws -> ChatReply {
+    let spoken = SpokenPieces()
+    async let reply = reply(to: turns, tools, payer, spoken)
+    try await spoken.handOver(to: onText)
+    try Task.checkCancellation()
+    return try await reply
+  }
+
+  private func reply(
+    to turns: [ChatTurn],
+    _ tools: [ToolDescription],
+    _ payer: Payer,
+    _ spoken: SpokenPieces
+  ) async throws -> ChatReply {
+    defer { spoken.end() }
     try provider.check()
     let priced = PricedModel(name: name, price: price)
     let most = try provider.usageMax(of: turns, tools)
     return try await ledger.count(priced, for: payer, atMost: most) { usage in
       do {
-        let reply = try await provider.reply(to: turns, tools, onText: onText)
+        let reply = try await provider.reply(to: turns, tools) { spoken.add($0) }
         usage += reply.usage
         return reply
       } catch let error as ServiceError {

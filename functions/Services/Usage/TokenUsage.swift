@@ -44,14 +44,19 @@ extension TokenUsage {
   }
 
   /// The stated usage, or an estimate from the length of input and output.
-  init(_ stated: Stated?, promptBytes: Int, completionBytes: Int = 0) {
-    let isWhole =
-      stated?.prompt_tokens != nil
-      && (completionBytes == 0 || stated?.completion_tokens != nil)
+  ///
+  /// It is never more than the call can use, whatever a server states: a wrong count would take
+  /// away what others have left of the day. Nor is a text free.
+  init(_ stated: Stated?, promptBytes: Int, completionBytes: Int = 0, atMost most: TokenUsage) {
+    let prompt = Self.believable(stated?.prompt_tokens, bytes: promptBytes)
+    let completion = Self.believable(stated?.completion_tokens, bytes: completionBytes)
     self.init(
-      promptTokens: Self.sensible(stated?.prompt_tokens) ?? Self.estimate(promptBytes),
-      completionTokens: Self.sensible(stated?.completion_tokens) ?? Self.estimate(completionBytes),
-      isEstimated: !isWhole
+      promptTokens: min(prompt ?? Self.estimate(promptBytes), most.promptTokens),
+      completionTokens: min(
+        completion ?? Self.estimate(completionBytes),
+        most.completionTokens
+      ),
+      isEstimated: prompt == nil || completion == nil
     )
   }
 
@@ -68,9 +73,10 @@ extension TokenUsage {
     return output
   }
 
-  /// A stated number that sums can hold; nothing has so many tokens.
-  private static func sensible(_ stated: Int?) -> Int? {
-    stated.map { min(max(0, $0), 1_000_000_000) }
+  /// A stated number, or none where there is no text; nil for a number that cannot be right.
+  private static func believable(_ stated: Int?, bytes: Int) -> Int? {
+    if let stated, stated > 0 { return stated }
+    return bytes == 0 ? 0 : nil
   }
 
   /// English has about four bytes a token; other languages have fewer.

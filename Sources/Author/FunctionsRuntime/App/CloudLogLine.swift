@@ -1,14 +1,15 @@
 import Invocation
 
-/// The line of JSON by which a worker in production reports to Cloud Logging on stdout.
+/// A log line in the JSON format of Cloud Logging, which a worker in production writes to stdout.
 ///
-/// The keys are Cloud Logging's own; it shows the lines of one request together, by the trace.
+/// The keys are the ones that Cloud Logging defines. It groups the lines of one request by their
+/// trace.
 struct CloudLogLine: Encodable {
   var severity: String
   var message: String
-  /// The time in RFC 3339.
+  /// The time in RFC 3339 format.
   var time: String
-  /// The trace, `projects/P/traces/T`.
+  /// The full name of the trace, `projects/P/traces/T`.
   var trace: String?
   var spanID: String?
   var isSampled: Bool?

@@ -8,7 +8,10 @@ import OutboundHTTP
 #endif
 
 extension CredentialReader {
-  /// A worker's reader: it believes tokens on the emulator, else verifies them by Google's keys.
+  /// Creates the credential reader of a worker.
+  ///
+  /// On the emulator it accepts tokens without verifying them. In production it verifies them with
+  /// Google's public keys.
   init(_ settings: WorkerSettings) {
     guard settings.credentialMode == .production, let project = settings.project else {
       self.init(mode: settings.credentialMode)
@@ -35,9 +38,11 @@ extension CredentialReader {
     )
   }
 
-  /// The time to fetch keys: a caller waits for them, so a late answer is useless.
+  /// The time limit for fetching the signing keys.
+  ///
+  /// A caller waits for the keys, so a late response is useless.
   private static let keysTimeMax: Duration = .seconds(10)
-  /// The size of a key set; Google's have a few kB.
+  /// The size limit of a key set. Google's key sets have a few kB.
   private static let keysBytesMax = 1 << 20
 
   private struct KeysUnavailable: Error {

@@ -2,7 +2,7 @@ import Events
 import Invocation
 
 extension FunctionDefinition.Trigger {
-  /// Whether a failed run can be followed by another one without a client's request.
+  /// True if the platform can retry a failed run without a new request from a client.
   var canBeTriedAgain: Bool {
     switch self {
     case .callable, .typed, .http: false
@@ -10,7 +10,7 @@ extension FunctionDefinition.Trigger {
     }
   }
 
-  /// Whether the author's types travel as JSON.
+  /// True if the function's input and output types travel as JSON.
   var hasJSON: Bool {
     switch self {
     case .callable, .typed, .cloudEvent, .taskQueue: true
@@ -18,10 +18,10 @@ extension FunctionDefinition.Trigger {
     }
   }
 
-  /// Whether browsers may call it from pages of other origins, if the function allows that.
+  /// True if browsers may call the function from pages of other origins, provided it allows them.
   var isCalledByPages: Bool { self == .callable || self == .http }
 
-  /// The longest time-out that Cloud Functions allows.
+  /// The longest timeout that Cloud Functions allows for this kind of trigger, in seconds.
   var secondsMax: Int {
     switch self {
     case .document, .cloudEvent: InvocationLimits.eventSecondsMax
@@ -32,7 +32,9 @@ extension FunctionDefinition.Trigger {
 }
 
 extension FunctionEndpoint.EventTrigger {
-  /// The trigger for one type of event on documents that match a pattern, as Eventarc filters it.
+  /// Creates the trigger for one type of event on documents that match a pattern.
+  ///
+  /// A pattern with wildcards becomes an Eventarc path pattern; any other becomes an exact filter.
   init(type: DocumentEventType, pattern: String) {
     let hasWildcards = (try? PathPattern(pattern))?.hasWildcards ?? true
     self.init(
@@ -44,7 +46,7 @@ extension FunctionEndpoint.EventTrigger {
     )
   }
 
-  /// Takes over a policy; a policy of defaults alone needs no configuration.
+  /// Applies a retry policy. A policy with default values only needs no retry configuration.
   mutating func setRetry(_ policy: RetryPolicy?) {
     retry = policy?.triesAgain ?? false
     guard retry, let policy, policy != true else { return }
@@ -54,7 +56,7 @@ extension FunctionEndpoint.EventTrigger {
 }
 
 extension FunctionEndpoint.RetryConfig {
-  /// The members that policies of every kind have.
+  /// Creates a configuration from the settings that retry policies of every kind share.
   init(_ policy: RetryPolicy) {
     self.init(
       maxRetrySeconds: policy.window.map { $0 / .seconds(1) },
@@ -64,13 +66,15 @@ extension FunctionEndpoint.RetryConfig {
     )
   }
 
-  /// A schedule's policy: Cloud Scheduler counts the tries after the first, and at most five.
+  /// Creates the retry configuration of a schedule.
+  ///
+  /// Cloud Scheduler counts the attempts after the first and allows at most five of them.
   init(ofSchedule policy: RetryPolicy) {
     self.init(policy)
     retryCount = policy.attempts.map { max(0, $0 - 1) } ?? InvocationLimits.scheduleRetriesMax
   }
 
-  /// A queue's policy; nil for Cloud Tasks' defaults.
+  /// Creates the retry configuration of a task queue; nil if the defaults of Cloud Tasks apply.
   init?(ofTasks policy: RetryPolicy) {
     guard policy != true else { return nil }
     self.init(policy)
@@ -79,7 +83,7 @@ extension FunctionEndpoint.RetryConfig {
 }
 
 extension FunctionEndpoint.RateLimits {
-  /// A queue's limits; nil for Cloud Tasks' defaults.
+  /// Creates the rate limits of a task queue; nil if the defaults of Cloud Tasks apply.
   init?(_ limits: TaskRateLimits) {
     guard limits != TaskRateLimits() else { return nil }
     self.init(

@@ -5,9 +5,9 @@ package import Logging
 package import NIOCore
 import RuntimeSupport
 
-/// Runs an app's functions within this process.
+/// A host that runs an app's functions within this process.
 ///
-/// The worker's HTTP server and in-process tests both come through here.
+/// The worker's HTTP server and in-process tests both run functions through this type.
 package struct FunctionHost: FunctionInvoker {
   private let functions: [String: FunctionDefinition]
   private let target: FunctionDefinition?
@@ -19,12 +19,15 @@ package struct FunctionHost: FunctionInvoker {
   private let requestTimeMax: Duration?
   private let makeLogger: @Sendable (_ function: String) -> Logger
 
-  /// A host of a checked app; with a `target` it serves that function only, at every path.
+  /// Creates a host after checking the app.
   ///
-  /// The target must fit its `signature`. A request that runs for longer than `requestTimeMax` is
-  /// cancelled and answered with 504; nil leaves that to others. `tasks` takes the tasks that
-  /// functions enqueue; without it the process's environment decides. Throws `InvalidFunctions`,
-  /// also when the app has no function of the target's name.
+  /// With a `target` the host serves only that function, at every path. The target must fit its
+  /// `signature`. A request that runs longer than `requestTimeMax` is cancelled and gets a 504
+  /// response. With nil the host enforces no time limit. `tasks` receives the tasks that functions
+  /// enqueue. Without it the environment of the process decides where they go.
+  ///
+  /// Throws `InvalidFunctions` for an invalid app, for a target that the app does not contain, and
+  /// for a target that does not fit the signature.
   package init(
     app: FunctionsApp,
     target: String? = nil,
@@ -60,9 +63,9 @@ package struct FunctionHost: FunctionInvoker {
     }
   }
 
-  /// Runs the preparations of the served functions, in the functions' order; each once.
+  /// Runs the preparations of the served functions once each, in the order of the functions.
   ///
-  /// Throws the first error of a preparation.
+  /// Stops at the first preparation that throws, and rethrows its error.
   package func prepare() async throws {
     var done: Set<ObjectIdentifier> = []
     for preparation in preparations
@@ -71,7 +74,7 @@ package struct FunctionHost: FunctionInvoker {
     }
   }
 
-  /// Runs the function that the request names; throws only when there is none.
+  /// Runs the function that the request names. Throws only if there is no such function.
   package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
     guard let function = functions[request.function] else {
       throw InvocationError(.notFound, unknown(request.function))
@@ -79,20 +82,22 @@ package struct FunctionHost: FunctionInvoker {
     return await run(function, request)
   }
 
-  /// Whether the function that the path names gets its body as the bytes arrive.
+  /// Returns true if the function of a request receives the body while it arrives.
   package func streamsBody(of head: HTTPRequest) -> Bool {
     target(of: head).function?.trigger == .http
   }
 
-  /// Answers an HTTP request whose body has arrived.
+  /// Responds to an HTTP request whose body has arrived completely.
   package func respond(to head: HTTPRequest, body: ByteBuffer) async -> InvocationReply {
     await respond(to: head, body: .whole(body))
   }
 
-  /// Answers an HTTP request: health, the manifest, or the function that the path names.
+  /// Responds to an HTTP request.
   ///
-  /// The function sees the path below its name. The invocation's id comes with the request or is
-  /// made up.
+  /// `/__/health` reports health and `/__/functions.yaml` returns the manifest, unless the host
+  /// serves a single target. Every other path runs the function that it names. The function sees
+  /// only the part of the path below its name. The invocation id comes from the request header, or
+  /// is generated if the header is missing.
   package func respond(
     to head: HTTPRequest,
     body: InvocationRequest.Body
@@ -120,7 +125,7 @@ package struct FunctionHost: FunctionInvoker {
     (head.path ?? "/").prefix { $0 != "?" }
   }
 
-  /// The function that a request is for, and the target that it sees.
+  /// Returns the function that a request addresses and the path that the function sees.
   private func target(
     of head: HTTPRequest
   ) -> (name: String, path: String?, function: FunctionDefinition?) {
@@ -134,7 +139,7 @@ package struct FunctionHost: FunctionInvoker {
     return (String(name), rest.hasPrefix("/") ? String(rest) : "/\(rest)", functions[String(name)])
   }
 
-  /// The answer to a request whose body is longer than its function takes.
+  /// Returns the response to a request whose body exceeds the limit of its function.
   package func refuseTooLarge(_ head: HTTPRequest) -> InvocationReply {
     refuseTooLarge(head, of: target(of: head).function)
   }
@@ -163,8 +168,8 @@ package struct FunctionHost: FunctionInvoker {
     guard request.wholeBody.readableBytes <= Self.bytesMax(of: function) else {
       return refuseTooLarge(request.head, of: function)
     }
-    // Browsers and crawlers ask any server for these; the framework's contract keeps them from
-    // functions.
+    // Browsers and crawlers request these paths from any server. The contract of the Functions
+    // Framework keeps such requests away from functions.
     let isEvent = FunctionSignature.proper(for: function.trigger) == .cloudevent
     if !isEvent, target != nil, Self.unserved.contains(Self.path(of: request.head)) {
       return InvocationReply(head: HTTPResponse(status: .notFound), body: .whole(ByteBuffer()))
@@ -206,7 +211,7 @@ package struct FunctionHost: FunctionInvoker {
     return reply
   }
 
-  /// Runs the work of an invocation, so that its log lines and writes can be attributed to it.
+  /// Runs the body of an invocation so that its log lines and writes can be attributed to it.
   private func within<Result>(
     _ request: InvocationRequest,
     _ logger: Logger,
@@ -237,7 +242,7 @@ package struct FunctionHost: FunctionInvoker {
 
   private static let unserved: Set<Substring> = ["/robots.txt", "/favicon.ico"]
 
-  /// The function's reply, or 504 when its time is over.
+  /// Returns the function's reply, or a 504 response if the function exceeds the time limit.
   private func bounded(
     _ request: InvocationRequest,
     _ respond: @escaping @Sendable () async -> InvocationReply
@@ -245,11 +250,11 @@ package struct FunctionHost: FunctionInvoker {
     guard let requestTimeMax else { return await respond() }
     let origins = functions[request.function]?.options.cors ?? .any
     let race = ReplyRace()
-    // The host owns the task until the function returns. It cannot wait for a function that ignores
-    // cancellation, or the caller would never get an answer.
+    // The host owns this task until the function returns. It cannot wait for a function that
+    // ignores cancellation, because then the caller would never get a response.
     let running = Task { race.finish(await respond()) }
     let timer = Task {
-      // Cancelled when the function was faster.
+      // The timer is cancelled if the function finishes first.
       guard (try? await Task.sleep(for: requestTimeMax)) != nil else { return }
       race.finish(
         CallableReply.error(.deadlineExceeded, late(request), for: request.head, origins)
@@ -282,16 +287,17 @@ package struct FunctionHost: FunctionInvoker {
 /// The invocation that the current task belongs to.
 package struct RunningInvocation: Sendable {
   package var id: String
-  /// The request's place in a trace; nil when it names none.
+  /// The request's position in a trace; nil if the request names no trace.
   package var trace: TraceContext?
 
-  /// An invocation with its id.
   package init(id: String, trace: TraceContext? = nil) {
     self.id = id
     self.trace = trace
   }
 
-  /// The invocation; nil outside invocations, and in tasks that a function detached from its own.
+  /// The invocation of the current task.
+  ///
+  /// Nil outside invocations, and in detached tasks that a function starts.
   @TaskLocal package static var current: RunningInvocation?
 }
 

@@ -7,7 +7,9 @@ package import Invocation
 #endif
 
 extension FunctionManifest {
-  /// The manifest as JSON, which is also YAML: keys are sorted, so that equal apps give equal text.
+  /// The manifest as JSON, which is also valid YAML.
+  ///
+  /// The keys are sorted so that equal apps produce equal text.
   package var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -1,17 +1,16 @@
-/// The kind that a platform takes a function for, in the Functions Framework's words.
+/// The signature type of a function, with the names that the Functions Framework uses.
 package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
-  /// Any HTTP request, including callables, schedules and tasks.
+  /// A function called with any HTTP request, including callables, schedules and tasks.
   case http
-  /// An event of the first generation.
+  /// A function called with an event of the first generation.
   case event
-  /// A CloudEvent.
   case cloudevent
-  /// Plain JSON in and out.
+  /// A function that receives and returns plain JSON.
   case typed
 
-  /// Whether a function with this trigger may have this signature.
+  /// Returns true if a function with this trigger may have this signature.
   ///
-  /// Events of the first generation are mapped to CloudEvents, so event functions fit both.
+  /// First-generation events are converted to CloudEvents, so event functions fit both signatures.
   func fits(_ trigger: FunctionDefinition.Trigger) -> Bool {
     switch trigger {
     case .document, .cloudEvent: self == .event || self == .cloudevent
@@ -20,7 +19,7 @@ package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The signature that platforms should give a function with this trigger.
+  /// Returns the signature that a platform should use for a function with this trigger.
   static func proper(for trigger: FunctionDefinition.Trigger) -> FunctionSignature {
     switch trigger {
     case .document, .cloudEvent: .cloudevent

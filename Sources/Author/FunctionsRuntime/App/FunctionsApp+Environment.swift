@@ -17,17 +17,20 @@ import Synchronization
 extension FunctionsApp {
   private static let hasEnvironment = Atomic(false)
 
-  /// The variables that functions see; the first line of a functions binary.
+  /// Returns the environment variables that functions see.
   ///
-  /// They are the process's variables. A process that is started by hand or by a debugger, with the
-  /// address of a suite's hub as `HEARTH_HUB`, also gets what the suite gives its workers:
-  /// addresses, `.env` files and secrets. They are set for the whole process, so that libraries see
-  /// them, too; variables that the process already has stay. Ends the process when no suite answers
-  /// there.
+  /// Call it in the first line of a functions binary, before anything reads the environment. The
+  /// result contains the variables of the process. A process that you start by hand or in a
+  /// debugger can join a running suite with the address of the suite's hub in `HEARTH_HUB`. It then
+  /// also gets the variables that the suite gives its workers: addresses, values of `.env` files,
+  /// and secrets. These are set for the whole process, so that libraries see them too. Variables
+  /// that the process already has keep their values.
+  ///
+  /// If no suite responds at that address, the process ends with an error message.
   public static func environment() async -> [String: String] {
     var environment = ProcessInfo.processInfo.environment
     guard let hub = HubClient(environment: environment) else { return environment }
-    // Help needs no suite.
+    // Printing the help text requires no suite.
     guard !ProcessArguments.isOnlyHelp else { return environment }
     let isFirst = !hasEnvironment.exchange(true, ordering: .relaxed)
     guard isFirst else { return environment }
@@ -46,7 +49,7 @@ extension FunctionsApp {
     return environment
   }
 
-  /// Gets the suite's variables unless the binary's `main` has; returns whether it had to.
+  /// Fetches the suite's variables if `main` has not fetched them; returns true if it had to.
   static func environmentIsLate() async -> Bool {
     guard !hasEnvironment.load(ordering: .relaxed) else { return false }
     _ = await environment()

@@ -14,7 +14,9 @@ import UnixSignals
 #endif
 
 extension FunctionsApp: Service {
-  /// Serves the functions until the process is told to end; the last line of a functions binary.
+  /// Serves the functions until the process receives a signal to end.
+  ///
+  /// Call it in the last line of a functions binary:
   ///
   /// ```swift
   /// let environment = await FunctionsApp.environment()
@@ -22,30 +24,42 @@ extension FunctionsApp: Service {
   /// await ChatFunctions(firestore: firestore).app.runService()
   /// ```
   ///
-  /// `services` are what the functions need and run as long as the functions do, such as a
-  /// connection pool: they are started before the functions and stopped after them, in reverse
-  /// order. They are not started in a process that only writes its manifest.
+  /// Pass services that the functions need, such as a connection pool, as `services`. They start
+  /// before the functions and stop after them, in reverse order. A process that only writes its
+  /// manifest does not start them.
   ///
-  /// The environment says what to do: `FUNCTION_TARGET` picks one function for every path (without
-  /// it each is served below its name), `HEARTH_SOCKET` or `PORT` says where to listen,
-  /// `HEARTH_HUB` which running suite to work for (see `environment()`), `FUNCTIONS_EMULATOR=true`
-  /// that tokens are the emulator's, `GCLOUD_PROJECT`, `GOOGLE_CLOUD_PROJECT` or `FIREBASE_CONFIG`
-  /// whose tokens are accepted otherwise, `LOG_LEVEL` what is logged, `FUNCTION_SIGNATURE_TYPE`
-  /// what the platform takes the target for, `CLOUD_RUN_TIMEOUT_SECONDS` when a request without an
-  /// answer gets 504. With `FUNCTIONS_MANIFEST_OUTPUT_PATH` it writes the manifest there and ends
-  /// at once, with `FUNCTIONS_CONTROL_API=true` it ends when `/__/quitquitquit` is asked for. The
-  /// flags `--port`, `--target` and `--signature-type` come before their variables. `--help` prints
-  /// the functions and these variables and ends with status 0; any other argument ends with status
-  /// 2. A program with arguments of its own serves with `run()`, which leaves them alone.
+  /// These environment variables configure the process:
   ///
-  /// On `SIGTERM` and `SIGINT` it stops accepting, lets running invocations finish and returns. An
-  /// error, such as a bad declaration, setting or address or a failed preparation, ends the process
-  /// with status 1 and says on standard error what to change.
+  /// - `FUNCTION_TARGET`: the only function to serve, at every path. Without it each function is
+  ///   served below its name.
+  /// - `HEARTH_SOCKET` or `PORT`: the Unix socket or the port to listen on.
+  /// - `HEARTH_HUB`: the hub of a running suite to work for; see `environment()`.
+  /// - `FUNCTIONS_EMULATOR`: with `true` tokens are accepted without verification, as emulators
+  ///   issue them.
+  /// - `GCLOUD_PROJECT`, `GOOGLE_CLOUD_PROJECT` or `FIREBASE_CONFIG`: the project whose tokens are
+  ///   accepted otherwise.
+  /// - `LOG_LEVEL`: the lowest level that is logged.
+  /// - `FUNCTION_SIGNATURE_TYPE`: the signature that the platform uses for the target.
+  /// - `CLOUD_RUN_TIMEOUT_SECONDS`: the time after which a request without a response gets 504.
+  /// - `FUNCTIONS_MANIFEST_OUTPUT_PATH`: the path of a manifest to write. The process then ends at
+  ///   once.
+  /// - `FUNCTIONS_CONTROL_API`: with `true` the process ends when it receives a request for
+  ///   `/__/quitquitquit`.
+  ///
+  /// The flags `--port`, `--target` and `--signature-type` take precedence over their variables.
+  /// `--help` prints the functions and these variables and ends with status 0. Any other argument
+  /// ends the process with status 2. A program with its own arguments can serve with `run()`, which
+  /// ignores arguments that it does not know.
+  ///
+  /// On `SIGTERM` and `SIGINT` the app stops accepting requests, lets running invocations finish,
+  /// and returns. An error ends the process with status 1 and a message on standard error that says
+  /// what to change. Examples are an invalid declaration, setting or address, and a failed
+  /// preparation.
   ///
   /// - Parameters:
-  ///   - services: What runs around the functions, in the order of starting.
-  ///   - bootstrapsLogging: Whether to set up swift-log with `logHandler(label:)`; false when the
-  ///     program has done it itself.
+  ///   - services: Services that run around the functions, in the order in which they start.
+  ///   - bootstrapsLogging: True to set up swift-log with `logHandler(label:)`. Pass false if the
+  ///     program sets up swift-log itself.
   public func runService(
     beside services: [any Service] = [],
     bootstrapsLogging: Bool = true
@@ -54,12 +68,12 @@ extension FunctionsApp: Service {
     do {
       if try writesManifest(WorkerSettings.ofProcess()) { return }
       let isLate = await Self.fetchesEnvironmentLate()
-      // What cannot be served is reported before anything starts.
+      // Problems with the functions are reported before anything starts.
       let served = try ServedApp(self, .ofProcess(), environmentIsLate: isLate)
       StandardStreams.bufferByLine()
       if bootstrapsLogging { LoggingSystem.bootstrap { Self.logHandler(label: $0) } }
       var configuration = ServiceGroupConfiguration(
-        // Whichever service ends, the others stop in order, and running invocations finish first.
+        // When any service ends, the others stop in order, after running invocations have finished.
         services: (services + [served]).map {
           .init(
             service: $0,
@@ -81,26 +95,33 @@ extension FunctionsApp: Service {
 
   /// Serves the functions as one service of a program's own `ServiceGroup`.
   ///
-  /// Reads the environment as `runService(beside:bootstrapsLogging:)` does, but leaves signals,
-  /// logging and the end of the process to the program. Returns after a graceful shutdown, once
-  /// running invocations have finished, and at once where only a manifest is asked for: let the
-  /// group end with it, by the `successTerminationBehavior` `.gracefullyShutdownGroup`. Throws for
-  /// bad declarations, settings and addresses, and what a preparation throws.
+  /// It reads the environment like `runService(beside:bootstrapsLogging:)`, but leaves signals,
+  /// logging and the end of the process to the program. It returns after a graceful shutdown, once
+  /// running invocations have finished. If only a manifest is requested, it returns as soon as the
+  /// manifest is written. Give the service the `successTerminationBehavior`
+  /// `.gracefullyShutdownGroup`, so that the group ends with it.
+  ///
+  /// Throws for invalid declarations, settings and addresses, and rethrows the error of a
+  /// preparation.
   public func run() async throws {
     guard try !writesManifest(WorkerSettings.ofProcess()) else { return }
     let isLate = await Self.fetchesEnvironmentLate()
     try await ServedApp(self, .ofProcess(), environmentIsLate: isLate).run()
   }
 
-  /// Longer than draining takes; a service that has not stopped by then is cancelled.
+  /// The time limit of a graceful shutdown, longer than draining takes.
+  ///
+  /// A service that has not stopped by then is cancelled.
   private static let shutdownTimeMax: Duration = .seconds(20)
-  /// After this a service that ignores its cancellation ends with the process.
+  /// The time limit of cancellation.
+  ///
+  /// A service that ignores its cancellation ends with the process.
   private static let cancellationTimeMax: Duration = .seconds(5)
 
-  /// The log handler of a functions binary, whose output Hearth and Cloud Logging can read.
+  /// Returns the log handler of a functions binary, whose output Hearth and Cloud Logging can read.
   ///
-  /// It writes to standard output. `runService` sets it up; a program that bootstraps swift-log
-  /// itself can add it to its own handlers:
+  /// The handler writes to standard output. `runService` installs it. A program that bootstraps
+  /// swift-log itself can add it to its own handlers:
   ///
   /// ```swift
   /// LoggingSystem.bootstrap { label in
@@ -116,12 +137,12 @@ extension FunctionsApp: Service {
     )
   }
 
-  /// The process's settings as of its first logger, because every invocation has a logger of its own.
+  /// The settings of the process, read once because every invocation creates a logger.
   ///
-  /// Nil for invalid settings, which are reported when the functions are served.
+  /// Nil if the settings are invalid. The error is reported when the functions are served.
   private static let logSettings = try? WorkerSettings.ofProcess()
 
-  /// Writes the manifest if one is asked for; returns whether it did.
+  /// Writes the manifest if the settings request it; returns true if it did.
   private func writesManifest(_ settings: WorkerSettings) throws -> Bool {
     guard let path = settings.manifestPath else { return false }
     let json = try manifest().json
@@ -133,7 +154,7 @@ extension FunctionsApp: Service {
     return true
   }
 
-  /// Gets a suite's variables if this process works for one and `main` has not asked for them.
+  /// Fetches a suite's variables if this process works for a suite and `main` has not fetched them.
   private static func fetchesEnvironmentLate() async -> Bool {
     guard HubClient(environment: ProcessInfo.processInfo.environment) != nil else { return false }
     return await environmentIsLate()
@@ -145,7 +166,7 @@ extension FunctionsApp: Service {
 }
 
 extension WorkerSettings {
-  /// The settings from this process's environment.
+  /// Reads the settings from the flags and the environment of this process.
   fileprivate static func ofProcess() throws(InvalidSettings) -> WorkerSettings {
     try WorkerSettings(
       environment: ProcessInfo.processInfo.environment,
@@ -155,21 +176,21 @@ extension WorkerSettings {
 }
 
 extension FunctionsApp: CustomStringConvertible {
-  /// What the log of a `ServiceGroup` calls the app.
+  /// The name of the app in the log of a `ServiceGroup`.
   public var description: String { "functions" }
 }
 
-/// A checked app, as one service of a process.
+/// A checked app as one service of a process.
 private struct ServedApp: Service, CustomStringConvertible {
   private let settings: WorkerSettings
   private let environmentIsLate: Bool
   private let host: FunctionHost
   private let manifest: FunctionManifest
 
-  /// What the log of the process calls it; without one it would hold all settings.
+  /// The name in the log of the process. The default description would contain all settings.
   var description: String { "functions" }
 
-  /// Throws `InvalidFunctions`, also when the app lacks the target.
+  /// Throws `InvalidFunctions` if the app is invalid or lacks the target.
   init(_ app: FunctionsApp, _ settings: WorkerSettings, environmentIsLate: Bool) throws {
     self.settings = settings
     self.environmentIsLate = environmentIsLate
@@ -200,7 +221,7 @@ private struct ServedApp: Service, CustomStringConvertible {
     do {
       try await cancelWhenGracefulShutdown { try await host.prepare() }
     } catch is CancellationError {
-      // The process was told to end before it served anything.
+      // The process received a signal to end before it served any request.
       return
     }
     let wish = AsyncStream<Void>.makeStream()
@@ -239,7 +260,7 @@ private struct ServedApp: Service, CustomStringConvertible {
   }
 }
 
-/// Ends when a client has asked the process to end.
+/// A service that ends when a client asks the process to end.
 private struct WishToQuit: Service {
   let wishes: AsyncStream<Void>
 

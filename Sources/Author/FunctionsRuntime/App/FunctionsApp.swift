@@ -1,6 +1,6 @@
 package import Invocation
 
-/// All functions of one binary.
+/// All functions of one binary, with the options that they share.
 ///
 /// ```swift
 /// let chat = ChatFunctions(db: db)
@@ -13,9 +13,9 @@ package import Invocation
 public struct FunctionsApp: Sendable {
   package let functions: [FunctionDefinition]
 
-  /// An app of the functions that the block lists.
+  /// Creates an app with the functions that the block lists.
   ///
-  /// `defaults` are the options of functions that do not set their own.
+  /// `defaults` apply to each function that does not set the option itself.
   public init(
     defaults: GlobalOptions = GlobalOptions(),
     @FunctionsBuilder _ functions: () -> [FunctionDefinition]
@@ -27,9 +27,9 @@ public struct FunctionsApp: Sendable {
     }
   }
 
-  /// The manifest of the binary, once everything is checked.
+  /// Returns the manifest of the binary after checking all functions.
   ///
-  /// Throws `InvalidFunctions` with all problems, each saying what to change.
+  /// Throws `InvalidFunctions` with every problem found. Each problem says what to change.
   package func manifest() throws(InvalidFunctions) -> FunctionManifest {
     let problems = FunctionsValidation.problems(in: functions)
     guard problems.isEmpty else { throw InvalidFunctions(problems: problems) }
@@ -42,7 +42,7 @@ public struct FunctionsApp: Sendable {
   }
 }
 
-/// Why an app does not start: its functions cannot be deployed as they are declared.
+/// The error of an app whose functions cannot be deployed as they are declared.
 package struct InvalidFunctions: Error, CustomStringConvertible, Equatable {
   package var problems: [String]
 
@@ -50,7 +50,7 @@ package struct InvalidFunctions: Error, CustomStringConvertible, Equatable {
 }
 
 extension FunctionEndpoint {
-  /// The manifest's form of a function that has been checked.
+  /// Creates the manifest entry of a function that has been checked.
   fileprivate init(_ function: FunctionDefinition) {
     let options = function.options
     self.init(entryPoint: function.name, region: [options.region ?? Self.defaultRegion])

@@ -1,42 +1,42 @@
-/// Collects functions: one or several lines, with `if`, `switch` and loops.
+/// The result builder of the block in `FunctionsApp`, which also accepts `if`, `switch` and loops.
 @resultBuilder
 public enum FunctionsBuilder {
-  /// One function.
+  /// Adds one declared function.
   public static func buildExpression(_ function: some CloudFunction) -> [FunctionDefinition] {
     [function.definition]
   }
 
-  /// One function that is more than a declaration, such as a prepared one.
+  /// Adds one function that has been modified after its declaration, such as a prepared function.
   public static func buildExpression(_ function: FunctionDefinition) -> [FunctionDefinition] {
     [function]
   }
 
-  /// Functions that another builder has collected.
+  /// Adds the functions that another builder collected.
   public static func buildExpression(_ functions: [FunctionDefinition]) -> [FunctionDefinition] {
     functions
   }
 
-  /// All lines of a block.
+  /// Joins the functions of all lines of a block.
   public static func buildBlock(_ lines: [FunctionDefinition]...) -> [FunctionDefinition] {
     lines.flatMap(\.self)
   }
 
-  /// An `if` without `else`.
+  /// Adds the functions of an `if` without `else`; none if the condition is false.
   public static func buildOptional(_ lines: [FunctionDefinition]?) -> [FunctionDefinition] {
     lines ?? []
   }
 
-  /// The first branch of an `if` or `switch`.
+  /// Adds the functions of the first branch of an `if` or `switch`.
   public static func buildEither(first lines: [FunctionDefinition]) -> [FunctionDefinition] {
     lines
   }
 
-  /// The other branch of an `if` or `switch`.
+  /// Adds the functions of another branch of an `if` or `switch`.
   public static func buildEither(second lines: [FunctionDefinition]) -> [FunctionDefinition] {
     lines
   }
 
-  /// A loop.
+  /// Joins the functions of all iterations of a loop.
   public static func buildArray(_ turns: [[FunctionDefinition]]) -> [FunctionDefinition] {
     turns.flatMap(\.self)
   }

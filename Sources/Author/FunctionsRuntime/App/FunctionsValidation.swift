@@ -3,14 +3,14 @@ import Invocation
 import RuntimeSupport
 import Schedules
 
-/// What is wrong with an app's functions, found before anything is served.
+/// The check of an app's functions for problems, before anything is served.
 ///
 /// Each message names the function and says what to change.
 enum FunctionsValidation {
   private static let nameLengthMax = 63
   private static let reservedPrefixes = ["X_GOOGLE_", "FIREBASE_", "EXT_", "KIT_"]
 
-  /// All problems, in the order of the functions.
+  /// Returns all problems in the order of the functions.
   static func problems(in functions: [FunctionDefinition]) -> [String] {
     var problems: [String] = []
     if functions.isEmpty {
@@ -78,7 +78,7 @@ enum FunctionsValidation {
     return problems
   }
 
-  /// The problems of a trigger, as ends of sentences.
+  /// Returns the problems of a trigger as sentence endings that follow the function's name.
   private static func triggerProblems(_ function: FunctionDefinition) -> [String] {
     switch function.trigger {
     case .callable, .typed, .http: return []
@@ -161,7 +161,9 @@ enum FunctionsValidation {
     }
   }
 
-  /// Whether a text is a scheme and a host, perhaps with a port; a path would never match.
+  /// Returns true if a text is a scheme and a host, with or without a port.
+  ///
+  /// A path is not allowed because the `Origin` header of a browser never contains one.
   private static func isOrigin(_ text: String) -> Bool {
     let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
     return parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty && !parts[1].contains("/")
@@ -182,7 +184,7 @@ enum FunctionsValidation {
 }
 
 extension Duration {
-  /// The seconds, rounded up to whole ones.
+  /// The duration in seconds, rounded up.
   var wholeSeconds: Int {
     let (seconds, attoseconds) = components
     return Int(

@@ -8,7 +8,7 @@ package final class Preparation: Sendable {
 }
 
 extension CloudFunction {
-  /// The function with work that a process does before serving it, such as checking an index.
+  /// Returns the function with work that a process does before serving it.
   ///
   /// ```swift
   /// FunctionsApp {
@@ -17,9 +17,10 @@ extension CloudFunction {
   /// }
   /// ```
   ///
-  /// `body` runs once per process, and only in a process that serves the function: not when a
-  /// manifest is asked for, nor in a worker of other functions. A process in which it throws ends
-  /// with status 1 and the error on standard error. `withFunctions` runs it before the test.
+  /// `body`, for example the check of an index, runs once per process, and only in a process that
+  /// serves the function. It does not run when a manifest is requested, nor in a worker that serves
+  /// other functions. If it throws, the process prints the error on standard error and ends with
+  /// status 1. `withFunctions` runs it before the test.
   public func prepared(
     by body: @escaping @Sendable () async throws -> Void
   ) -> FunctionDefinition {
@@ -28,9 +29,9 @@ extension CloudFunction {
 }
 
 extension FunctionDefinition {
-  /// The function with further work that a process does before it serves it.
+  /// Returns the function with additional work that a process does before serving it.
   ///
-  /// In all else like the form of a declaration.
+  /// See `CloudFunction.prepared(by:)` for when the work runs and what happens if it throws.
   public func prepared(
     by body: @escaping @Sendable () async throws -> Void
   ) -> FunctionDefinition {
@@ -45,9 +46,9 @@ extension FunctionDefinition {
 }
 
 extension [FunctionDefinition] {
-  /// The functions with work that a process does once before serving any of them.
+  /// Returns the functions with work that a process does once before serving any of them.
   ///
-  /// Otherwise like the form of a single function.
+  /// See `CloudFunction.prepared(by:)` for when the work runs and what happens if it throws.
   public func prepared(by body: @escaping @Sendable () async throws -> Void) -> Self {
     let preparation = Preparation(body)
     return map { $0.prepared(by: preparation) }

@@ -1,17 +1,16 @@
 import Events
 
-/// What the arguments of a functions executable ask for.
+/// The request that the arguments of a functions executable express.
 enum ProcessArguments: Equatable {
-  /// To serve, with the flags that `WorkerSettings` reads.
+  /// Serve the functions, with the flags that `WorkerSettings` reads.
   case serve
   case help
-  /// An argument that nobody reads.
+  /// Report an argument that the executable does not know.
   case unknown(String)
 
   /// Reads the arguments after the program's name.
   ///
-  /// Xcode starts programs with arguments of its own, `-NS… VALUE` and `-Apple… VALUE`, which are
-  /// passed over.
+  /// Skips the arguments that Xcode passes to programs: `-NS… VALUE` and `-Apple… VALUE`.
   init(_ arguments: [String]) {
     self = .serve
     var rest = arguments[...]
@@ -34,22 +33,22 @@ enum ProcessArguments: Equatable {
     }
   }
 
-  /// Those of this process.
+  /// The request of this process's arguments.
   static var ofProcess: ProcessArguments { .init(Array(CommandLine.arguments.dropFirst())) }
 
-  /// Whether this process was asked for help and nothing else.
+  /// True if this process has a single argument, which asks for help.
   static var isOnlyHelp: Bool {
     CommandLine.arguments.count == 2 && ofProcess == .help
   }
 
-  /// The name by which this process was started, without its folder.
+  /// The name with which this process was started, without its directory.
   static var program: String {
     CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "functions"
   }
 }
 
 extension FunctionsApp {
-  /// Ends the process when its arguments ask for help or are wrong.
+  /// Ends the process if its arguments ask for help or are invalid.
   func answerArguments() {
     let program = ProcessArguments.program
     switch ProcessArguments.ofProcess {
@@ -63,7 +62,7 @@ extension FunctionsApp {
     }
   }
 
-  /// The text for `--help`.
+  /// Returns the text for `--help`.
   func help(program: String) -> String {
     let width = functions.map(\.name.count).max() ?? 0
     let names = functions.sorted { $0.name < $1.name }.map { function in

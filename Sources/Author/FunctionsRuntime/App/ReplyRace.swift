@@ -1,7 +1,7 @@
 import Invocation
 import Synchronization
 
-/// The first of several replies to one request.
+/// A race between several replies to one request, of which the first wins.
 final class ReplyRace: Sendable {
   private enum State {
     case open
@@ -11,7 +11,7 @@ final class ReplyRace: Sendable {
 
   private let state = Mutex(State.open)
 
-  /// Offers a reply; replies after the first are dropped.
+  /// Offers a reply. Only the first counts; later replies are dropped.
   func finish(_ reply: InvocationReply) {
     let waiting: CheckedContinuation<InvocationReply, Never>? = state.withLock { state in
       switch state {
@@ -27,7 +27,7 @@ final class ReplyRace: Sendable {
     waiting?.resume(returning: reply)
   }
 
-  /// The first reply; call it only once.
+  /// Waits for the first reply. Call it only once.
   func reply() async -> InvocationReply {
     await withCheckedContinuation { continuation in
       let finished: InvocationReply? = state.withLock { state in

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-// The C libraries declare `stdout` as a variable, which Swift takes for shared mutable state.
+// The C libraries declare `stdout` as a variable, which Swift treats as shared mutable state.
 #if canImport(Darwin)
   @preconcurrency import Darwin
 #elseif canImport(Glibc)
@@ -10,31 +10,31 @@ import Synchronization
   @preconcurrency import Musl
 #endif
 
-/// The worker's standard streams, which connect it to the server that started it.
+/// The standard streams of the worker, which connect it to the server that started it.
 enum StandardStreams {
   private static let outputLock = Mutex<Void>(())
 
-  /// Makes `print` hand over each line at once, so that a crash loses none.
+  /// Makes `print` write each line immediately, so that a crash loses no line.
   ///
-  /// A pipe would otherwise be buffered by blocks.
+  /// Without this, output to a pipe is buffered in blocks.
   static func bufferByLine() {
     setvbuf(stdout, nil, _IOLBF, 4096)
   }
 
-  /// Writes whole lines, which never mix with the process's other lines.
+  /// Writes whole lines without mixing them with other lines of the process.
   ///
-  /// Blocks while the reader is slow: a log that outran its reader would have no bound.
+  /// Blocks while the reader is slow. Otherwise the pending log lines would grow without limit.
   static func writeToOutput(_ line: [UInt8]) {
     outputLock.withLock { _ in writeAll(line, to: STDOUT_FILENO) }
   }
 
-  /// Reports a problem and ends the process, with status 1 unless it is a wrong use of it.
+  /// Prints a problem on standard error and ends the process, with status 1 unless given otherwise.
   static func exit(reporting problem: String, status: Int32 = 1) -> Never {
     writeAll(Array("\(problem)\n".utf8), to: STDERR_FILENO)
     exit(status)
   }
 
-  /// Prints what was asked for and ends the process with status 0.
+  /// Prints the requested text on standard output and ends the process with status 0.
   static func exit(printing text: String) -> Never {
     writeAll(Array("\(text)\n".utf8), to: STDOUT_FILENO)
     exit(0)
@@ -50,9 +50,9 @@ enum StandardStreams {
     #endif
   }
 
-  /// Ends the process at once when standard input ends, because the server that started it is gone.
+  /// Ends the process when standard input ends, because then the server that started it is gone.
   ///
-  /// Until then a thread of its own blocks on the read.
+  /// A separate thread blocks on the read until that happens.
   static func exitWhenInputEnds() {
     DispatchQueue(label: "standard input").async {
       var buffer: [UInt8] = Array(repeating: 0, count: 256)
@@ -70,11 +70,11 @@ enum StandardStreams {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno == EAGAIN {
-        // Another process has made the shared descriptor non-blocking.
+        // Another process made the shared descriptor non-blocking.
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         poll(&waiting, 1, -1)
       } else if errno != EINTR {
-        // Nobody reads any more, so there is nobody to tell.
+        // The reader is gone, so the failure cannot be reported to anyone.
         return
       }
     }

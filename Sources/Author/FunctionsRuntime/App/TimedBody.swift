@@ -2,25 +2,25 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// Writes a streamed body for as long as its function may run.
+/// A streamed body that is written until its function exceeds its time limit.
 ///
-/// When the time is over, the function is cancelled and its further output is dropped. A callable's
-/// stream ends with an event that says so. For any other stream the connection is cut, so that the
-/// client does not take the part for the whole.
+/// At the deadline the function is cancelled and its further output is dropped. The stream of a
+/// callable then ends with an event that reports the timeout. Any other stream is cut off by
+/// closing the connection, so that the client does not mistake the partial body for the whole.
 struct TimedBody: Sendable {
   let deadline: ContinuousClock.Instant
-  /// The event that reports the end of the time; nil when the stream has no events.
+  /// The event that reports the timeout; nil if the stream does not consist of events.
   let lastEvent: ByteBuffer?
 
-  /// Runs the function; throws `InvocationError` when the time is over and no event reports it.
+  /// Runs the function; throws `InvocationError` on a timeout that no event can report.
   func write(
     with write: @escaping InvocationReply.Body.Write,
     _ produce: @escaping @Sendable (@escaping InvocationReply.Body.Write) async throws -> Void
   ) async throws {
     let gate = Gate(write)
     let (ends, end) = AsyncThrowingStream.makeStream(of: Bool.self)
-    // These tasks are not children, for which this would wait: a function that ignores cancellation
-    // is left alone. Both tasks end with the function, or are cancelled below.
+    // These tasks are unstructured, because a task group would wait for a function that ignores
+    // cancellation. Both tasks end with the function or are cancelled below.
     let function = Task {
       do {
         try await produce { try await gate.write($0) }
@@ -51,7 +51,7 @@ struct TimedBody: Sendable {
     try await write(lastEvent)
   }
 
-  /// Lets writes through until it is closed.
+  /// A gate that passes writes on until it is closed.
   private final class Gate: Sendable {
     private let next: InvocationReply.Body.Write
     private let isClosed = Atomic(false)

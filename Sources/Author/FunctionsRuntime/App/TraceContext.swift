@@ -1,16 +1,16 @@
 import RuntimeSupport
 
-/// A request's place in a trace, as Cloud Logging wants it.
+/// A request's position in a trace, in the form that Cloud Logging needs.
 package struct TraceContext: Sendable, Hashable {
-  /// The trace's id, 32 hexadecimal digits.
+  /// The trace id, 32 hexadecimal digits.
   package var traceID: String
-  /// The span's id, 16 hexadecimal digits; nil when the caller named none.
+  /// The span id, 16 hexadecimal digits; nil if the caller named no span.
   package var spanID: String?
   package var isSampled: Bool
 
-  /// Reads the W3C's `traceparent`, else Google's older `X-Cloud-Trace-Context`.
+  /// Reads the W3C header `traceparent`, or else Google's older `X-Cloud-Trace-Context`.
   ///
-  /// Nil when neither is well-formed: a trace is never worth refusing a request.
+  /// Nil if neither is well-formed. The request is still served, only without a trace.
   package init?(traceParent: String?, cloudTraceContext: String?) {
     if let traceParent, let context = Self(traceParent: traceParent) {
       self = context
@@ -21,7 +21,7 @@ package struct TraceContext: Sendable, Hashable {
     }
   }
 
-  /// Reads `00-TRACE-SPAN-FLAGS`, all in hexadecimal.
+  /// Reads a header of the form `00-TRACE-SPAN-FLAGS`, with all parts in hexadecimal.
   private init?(traceParent: String) {
     let parts = traceParent.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count >= 4, parts[0].utf8.count == 2, parts[0] != "ff",
@@ -33,7 +33,9 @@ package struct TraceContext: Sendable, Hashable {
     isSampled = flags & 1 == 1
   }
 
-  /// Reads `TRACE/SPAN;o=OPTIONS`, with the span in decimal; only the trace is required.
+  /// Reads a header of the form `TRACE/SPAN;o=OPTIONS`, with the span in decimal.
+  ///
+  /// Only the trace is required.
   private init?(cloudTraceContext: String) {
     let halves = cloudTraceContext.split(separator: ";", maxSplits: 1)
     let ids = halves.first?.split(separator: "/", maxSplits: 1) ?? []
@@ -46,7 +48,7 @@ package struct TraceContext: Sendable, Hashable {
   }
 
   private static func isID(_ text: Substring, digits: Int) -> Bool {
-    // By bytes, because each invocation comes through here.
+    // Compares bytes rather than characters for speed, because this runs in each invocation.
     text.utf8.count == digits && text.utf8.contains { $0 != UInt8(ascii: "0") }
       && text.utf8.allSatisfy {
         (48...57).contains($0) || (65...70).contains($0) || (97...102).contains($0)

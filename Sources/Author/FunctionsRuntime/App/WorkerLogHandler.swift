@@ -8,10 +8,10 @@ package import Logging
   import Foundation
 #endif
 
-/// Writes one line of JSON for each log message, as Hearth or as Cloud Logging reads it.
+/// A log handler that writes each message as a line of JSON, for Hearth or Cloud Logging.
 ///
-/// The line carries the id of the invocation in whose task the message was logged, whichever logger
-/// was used; so a library's messages are found by invocation too.
+/// Each line carries the id of the invocation in whose task the message was logged, regardless of
+/// the logger. So the messages of a library can be found by invocation too.
 package struct WorkerLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
@@ -19,18 +19,19 @@ package struct WorkerLogHandler: LogHandler {
   private let form: Form
   private let write: @Sendable ([UInt8]) -> Void
 
-  /// The reader of the lines.
+  /// The format of the lines, named after their reader.
   package enum Form: Sendable {
-    /// Hearth's server, which knows the time and the function.
+    /// Lines for Hearth's server, which adds the time and the function itself.
     case hearth
-    /// Cloud Logging; traces need the project's id.
+    /// Lines for Cloud Logging. Traces are included only if the project id is known.
     case cloudLogging(project: String?, now: @Sendable () -> Timestamp)
   }
 
-  // The longest message; readers of the log have their own bounds, and a longer one is a mistake.
+  // The maximum length of a message. Log readers have limits of their own, and a longer message is
+  // most likely a mistake.
   static let messageBytesMax = 32 * 1024
 
-  /// A handler that hands whole lines, newline included, to `write`.
+  /// Creates a handler that passes whole lines, including the newline, to `write`.
   package init(
     level: Logger.Level,
     form: Form = .hearth,
@@ -86,7 +87,7 @@ package struct WorkerLogHandler: LogHandler {
     return String(decoding: text.utf8.prefix(messageBytesMax), as: UTF8.self) + "…"
   }
 
-  /// Cloud Logging's name for a level.
+  /// Returns Cloud Logging's name for a level.
   private static func severity(_ level: Logger.Level) -> String {
     switch level {
     case .trace, .debug: "DEBUG"

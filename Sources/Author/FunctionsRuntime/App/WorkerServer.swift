@@ -6,14 +6,16 @@ import NIOCore
 
 /// The HTTP server around a `FunctionHost`.
 package enum WorkerServer {
-  // Cloud Run kills ten seconds after SIGTERM; work that lasts longer is lost either way.
+  // Cloud Run kills the process ten seconds after SIGTERM. Work that takes longer is lost either
+  // way.
   private static let drainTimeMax: Duration = .seconds(9)
 
-  /// A service that answers requests with the host's functions.
+  /// Returns a service that responds to requests with the host's functions.
   ///
-  /// When a client goes away, the task of its request is cancelled. `onListening` gets the address
-  /// with the real port. `onQuit` is called when a client asks the process to end, at the address
-  /// that Firebase's deploying tool uses; with nil the process ignores such requests.
+  /// When a client disconnects, the task of its request is cancelled. `onListening` receives the
+  /// address with the actual port. `onQuit` is called when a client requests `/__/quitquitquit`.
+  /// Firebase's deployment tool ends the process this way. With nil the process does not end on
+  /// such requests.
   package static func service(
     host: FunctionHost,
     address: ServerAddress,
@@ -24,9 +26,9 @@ package enum WorkerServer {
     HTTPService(
       address: address,
       configuration: HTTPService.Configuration(
-        // The server has its own limit for the bodies that it passes on.
+        // The Hearth server enforces its own rate limit on the bodies that it passes on.
         bodyRateMin: 0,
-        // The server sends no more on a connection whose call it has given up.
+        // The Hearth server sends nothing more on a connection whose call it has abandoned.
         halfCloseTimeMax: nil,
         drainTimeMax: drainTimeMax
       ),

@@ -8,35 +8,38 @@ import Logging
   import Foundation
 #endif
 
-/// The settings that a worker process gets from its flags and its environment, read once.
+/// The settings that a worker process reads once from its flags and its environment.
 struct WorkerSettings: Sendable, Equatable {
-  /// Where to write the manifest instead of serving; the process then ends.
+  /// The path at which to write the manifest instead of serving. The process then ends.
   var manifestPath: String?
-  /// The only function to serve; nil serves all, each below its name.
+  /// The only function to serve. With nil all functions are served, each below its name.
   var target: String?
-  /// The platform's signature for the target; nil when it does not say.
+  /// The signature that the platform uses for the target; nil if the platform does not name one.
   var signature: FunctionSignature?
   var address: ServerAddress
   var credentialMode: CredentialReader.Mode
-  /// The project of accepted tokens and of traces; nil when nothing names it.
+  /// The project of accepted tokens and of traces; nil if no setting names it.
   var project: String?
   var debugFeatures: DebugFeatures
-  /// Whether the end of standard input means that the server which started us is gone.
+  /// True if the end of standard input means that the server that started this process is gone.
   var endsWithStandardInput: Bool
-  /// The memory that the server which started this process allows; nil without a server.
+  /// The memory that the server that started this process allows; nil if no server started it.
   var memoryMb: Int?
   var logLevel: Logger.Level
-  /// The time after which a request gets 504; nil if whoever started the process bounds it.
+  /// The time after which a request gets 504.
+  ///
+  /// Nil if the process that started this one enforces a limit itself.
   var requestTimeMax: Duration?
-  /// Whether `GET /__/quitquitquit` ends the process, for the deploying tool.
+  /// True if `GET /__/quitquitquit` ends the process, for the deployment tool.
   var hasControlAPI: Bool
 
-  /// Reads the variables of Cloud Run, of Firebase's emulators and Hearth's own.
+  /// Reads the variables of Cloud Run, of Firebase's emulators, and of Hearth.
   ///
-  /// The flags of the Functions Framework's contract come before them: `--port`, `--target` and
-  /// `--signature-type`, each with its value as the next argument or after `=`. Other arguments are
-  /// the author's, or a debugger's. Throws `InvalidSettings` for an invalid port, log level,
-  /// signature or time, and for a flag without a value.
+  /// The flags `--port`, `--target` and `--signature-type` of the Functions Framework take
+  /// precedence over variables. The value of a flag is the next argument or follows `=`. Other
+  /// arguments belong to the author's program or to a debugger and are ignored. Throws
+  /// `InvalidSettings` for an invalid port, log level, signature or time, and for a flag without a
+  /// value.
   init(environment: [String: String], arguments: [String] = []) throws(InvalidSettings) {
     let flags = try Self.flags(arguments)
     func variable(_ name: String) -> String? {
@@ -64,7 +67,8 @@ struct WorkerSettings: Sendable, Equatable {
       guard let port = Int(text), (0...65_535).contains(port) else {
         throw InvalidSettings("PORT is \"\(text)\"; set a number from 0 to 65535.")
       }
-      // A container is reached from outside; anywhere else only this machine may connect.
+      // Connections from outside are accepted only in a container. Elsewhere only this machine may
+      // connect.
       let isOpen =
         credentialMode == .production
         && (variable("K_SERVICE") != nil || variable("HOST") == "0.0.0.0")
@@ -78,13 +82,13 @@ struct WorkerSettings: Sendable, Equatable {
     self.logLevel = logLevel
   }
 
-  /// The variables that the flags stand for.
+  /// The environment variable that each flag stands for.
   static let flagVariables = [
     "--port": "PORT", "--target": "FUNCTION_TARGET",
     "--signature-type": "FUNCTION_SIGNATURE_TYPE",
   ]
 
-  /// The values of the flags, by the variables whose place they take.
+  /// Returns the values of the flags, keyed by the variables that they override.
   private static func flags(_ arguments: [String]) throws(InvalidSettings) -> [String: String] {
     var values: [String: String] = [:]
     var rest = arguments[...]
@@ -99,7 +103,7 @@ struct WorkerSettings: Sendable, Equatable {
     return values
   }
 
-  // Firebase's own variables; their other members and forms are not needed here.
+  // Firebase's own variables, with only the members that are needed here.
   private struct FirebaseConfiguration: Decodable {
     var projectId: String?
   }
@@ -130,7 +134,7 @@ struct WorkerSettings: Sendable, Equatable {
   }
 }
 
-/// Why a worker does not start: its environment is invalid.
+/// The error of a worker that cannot start because its environment is invalid.
 struct InvalidSettings: Error, CustomStringConvertible, Equatable {
   var description: String
 

@@ -1,4 +1,4 @@
-/// Who may call a callable; other callers are refused before their data is decoded.
+/// The rule for who may call a callable. Other callers are refused before their data is decoded.
 ///
 /// ```swift
 /// .init("plan", callers: .users) { … }
@@ -10,36 +10,38 @@
 /// }) { … }
 /// ```
 public struct CallableCallers: Sendable {
-  /// Throws the error with which a caller is refused.
+  /// The check of a caller, which throws the error that refuses the caller.
   let check: @Sendable (CallableAuth) async throws -> Void
 
-  /// Callers that a closure does not refuse by throwing.
+  /// Creates a rule that allows the callers for which a closure does not throw.
   ///
-  /// A `CallableError` reaches the client; any other error is logged, and the client is told
-  /// `INTERNAL`.
+  /// A `CallableError` that the closure throws reaches the client. Any other error is logged, and
+  /// the client receives `INTERNAL`.
   public init(_ check: @escaping @Sendable (CallableAuth) async throws -> Void) {
     self.check = check
   }
 
-  /// Anyone, signed in or not.
+  /// All callers, signed in or not.
   public static let anyone = CallableCallers { _ in }
 
-  /// Signed-in users; all others get `unauthenticated`.
+  /// Signed-in users only. Other callers receive `unauthenticated`.
   ///
-  /// That includes the administrator, who has no uid.
+  /// The administrator of the emulator has no uid and is refused too.
   public static let users = CallableCallers { _ = try requireUser($0) }
 
-  /// Users whose token has a custom claim of this value, and the administrator of the emulator.
+  /// Returns a rule that allows users with a custom claim of this value.
   ///
-  /// Other users get `permission-denied`; a caller who is not signed in gets `unauthenticated`. The
-  /// administrator (`Bearer owner`) has no uid; outside the emulator there is none.
+  /// The administrator of the emulator may call too. Other users receive `permission-denied`, and
+  /// callers who are not signed in receive `unauthenticated`. The administrator (`Bearer owner`)
+  /// has no uid and exists only in the emulator.
   public static func claim(_ name: String, _ value: String) -> CallableCallers {
     claim(name, .string(value), "'\(value)'")
   }
 
-  /// Users whose token has a custom claim that is `true`, or equal to `value`.
+  /// Returns a rule that allows users with a custom claim equal to `value`.
   ///
-  /// Otherwise like the form for text.
+  /// The administrator of the emulator may call too. Other users receive `permission-denied`, and
+  /// callers who are not signed in receive `unauthenticated`.
   public static func claim(_ name: String, _ value: Bool = true) -> CallableCallers {
     claim(name, .boolean(value), "\(value)")
   }
@@ -59,7 +61,7 @@ public struct CallableCallers: Sendable {
     }
   }
 
-  /// The signed-in user; throws `unauthenticated` when there is none.
+  /// Returns the signed-in user; throws `unauthenticated` if the caller is not a user.
   static func requireUser(_ auth: CallableAuth) throws(CallableError) -> AuthenticatedUser {
     guard case .user(let user) = auth else {
       throw CallableError(.unauthenticated, "Sign in first: this function needs a user.")

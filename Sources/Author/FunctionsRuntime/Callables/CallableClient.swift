@@ -4,13 +4,13 @@ package import Invocation
 import NIOCore
 import RuntimeSupport
 
-/// The client's half of the callable protocol, for callers in the same process.
+/// The client side of the callable protocol, for callers in the same process.
 package enum CallableClient {
   private static let replyBytesMax = 32 << 20
 
-  /// The request that a client sends.
+  /// Returns the request that a client sends to call a function.
   ///
-  /// Throws `ValueCodingError` when the data is not JSON.
+  /// Throws `ValueCodingError` if the data cannot be represented as JSON.
   package static func request(
     for function: String,
     _ data: some Encodable,
@@ -31,16 +31,16 @@ package enum CallableClient {
     return InvocationRequest(id: id, function: function, head: head, body: ByteBuffer(bytes: body))
   }
 
-  /// A value as JSON, for events and tasks, with bare digits for large numbers.
+  /// Returns a value as the JSON of an event or task, in which large integers are plain digits.
   ///
-  /// Throws `ValueCodingError` when the value is not JSON.
+  /// Throws `ValueCodingError` if the value cannot be represented as JSON.
   package static func json(_ value: some Encodable, dates: JSONDates) throws -> [UInt8] {
     var writer = JSONWriter(wrapsIntegers: false)
     try writer.append(try ValueEncoder(dialect: .json(dates: dates)).encode(value))
     return writer.bytes
   }
 
-  /// The result that a client sees: the decoded value, or the `CallableError` that it throws.
+  /// Returns the decoded result of a call, or throws the `CallableError` that the reply contains.
   package static func result<Reply: Decodable>(
     of reply: InvocationReply,
     as type: Reply.Type = Reply.self,

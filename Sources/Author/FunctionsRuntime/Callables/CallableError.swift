@@ -1,21 +1,21 @@
-/// An error that a callable's client may see.
+/// An error that is shown to a callable's client.
 ///
 /// ```swift
 /// guard plan.exists else { throw CallableError(.notFound, "There is no such plan.") }
 /// throw CallableError(.resourceExhausted, "Too many plans.", details: ["most": 10])
 /// ```
 ///
-/// For any other error that a handler throws, the client gets `INTERNAL` without the text, which
-/// goes to the log.
+/// Any other error that a handler throws is hidden: the client receives `INTERNAL`, and the text of
+/// the error goes to the log.
 public struct CallableError: Error, Sendable {
-  /// The canonical code, which decides the HTTP status; `ok` counts as `internal`.
+  /// The canonical code, which determines the HTTP status. `ok` is treated as `internal`.
   public var code: StatusCode
-  /// The text that the client shows or logs.
+  /// The text that the client receives, to show or to log.
   public var message: String
-  /// Further details for the client, encoded as JSON; nil sends none.
+  /// Further details for the client, encoded as JSON; nil to send none.
   public var details: (any Encodable & Sendable)?
 
-  /// An error for the client.
+  /// Creates an error with a code, a message and optional details, which the client receives.
   public init(_ code: StatusCode, _ message: String, details: (any Encodable & Sendable)? = nil) {
     self.code = code
     self.message = message
@@ -24,6 +24,6 @@ public struct CallableError: Error, Sendable {
 }
 
 extension CallableError: CustomStringConvertible {
-  /// The code's name and the message.
+  /// The name of the code, followed by the message.
   public var description: String { "\(code.name): \(message)" }
 }

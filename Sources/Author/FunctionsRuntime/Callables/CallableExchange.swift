@@ -7,13 +7,13 @@ import JSONText
 import NIOCore
 import RuntimeSupport
 
-/// The callable protocol: everything between an HTTP request and a handler, and back.
+/// The server side of the callable protocol, which turns an HTTP request into a handler's call.
 ///
-/// Knows no socket: the gateway, Cloud Run and tests all come through here.
+/// It uses no sockets: requests from the gateway, from Cloud Run and from tests all pass through
+/// it.
 struct CallableExchange: Sendable {
   let scope: FunctionScope
 
-  /// A call with a valid envelope and token.
   struct Call: Sendable {
     var data: FirestoreValue
     var auth: CallableAuth
@@ -21,7 +21,7 @@ struct CallableExchange: Sendable {
     var instanceIDToken: String?
   }
 
-  /// The coders for the function's JSON.
+  /// The decoder and the encoder for the function's JSON.
   struct Coding: Sendable {
     var decoder: ValueDecoder
     var encoder: ValueEncoder
@@ -36,14 +36,16 @@ struct CallableExchange: Sendable {
     return Coding(decoder: ValueDecoder(dialect: dialect), encoder: ValueEncoder(dialect: dialect))
   }
 
-  /// Turns a valid call into its result; has a stream if the caller wants chunks.
+  /// The work that turns a valid call into its result.
+  ///
+  /// The stream is nil if the caller wants no chunks.
   typealias Body = @Sendable (Call, Coding, ChunkStream?) async throws -> FirestoreValue
 
-  /// Answers a request in every case; `body` does the function's work.
+  /// Responds to a request in every case; `body` does the function's work.
   ///
-  /// The order is Firebase's: method, content type, envelope, token, and only then the payload. A
-  /// caller that asks for a stream always gets one: its status is 200 even when the caller is
-  /// refused.
+  /// The checks have Firebase's order: method, content type, envelope, token, and only then the
+  /// payload. A caller that asks for a stream always gets a stream. Its status is 200 even if the
+  /// call is refused.
   func reply(to request: InvocationRequest, _ body: @escaping Body) async -> InvocationReply {
     if request.head.method == .options { return CallableReply.preflight(for: request.head, cors) }
     guard ServerSentEvents.areWanted(by: request.head) else {
@@ -59,7 +61,7 @@ struct CallableExchange: Sendable {
 
   private var cors: CORSOrigins { scope.options.cors ?? .any }
 
-  /// The reply to the caller: the envelope with the result or the error.
+  /// The outcome for the caller: the envelope with the result or the error, and the HTTP status.
   private struct Outcome {
     var json: [UInt8]
     var status: HTTPResponse.Status
@@ -99,7 +101,7 @@ struct CallableExchange: Sendable {
       do {
         details = try JSONWriter.write(try coding.encoder.encode(given))
       } catch {
-        // The error itself matters more.
+        // Send the error without the details, because the error itself matters more.
         scope.logger.error("The error's details do not encode", metadata: ["error": "\(error)"])
       }
     }
@@ -160,7 +162,8 @@ struct CallableExchange: Sendable {
     case .unauthenticated: return .unauthenticated
     case .admin: return .admin
     case .user(let user):
-      // The credential reader has checked that the claims are JSON; only their depth can fail here.
+      // The credential reader has checked that the claims are JSON. Only their nesting depth can
+      // fail here.
       guard
         case .map(let claims)? = try? JSONReader.read(user.claimsJSON.utf8, unwrapsIntegers: false)
       else {
@@ -170,7 +173,10 @@ struct CallableExchange: Sendable {
     }
   }
 
-  /// The calling app by its App Check token; refuses the call only if the function asks for that.
+  /// Returns the calling app, identified by its App Check token.
+  ///
+  /// A missing or invalid token refuses the call only if the function enforces App Check. Otherwise
+  /// the result is nil.
   private func app(of request: InvocationRequest) async throws -> CallableApp? {
     let isEnforced = scope.options.enforceAppCheck ?? false
     guard let token = request.head.headerFields[Self.appCheckHeader] else {

@@ -1,6 +1,6 @@
 import Invocation
 
-/// What callables with and without a stream share.
+/// The common implementation of callables with and without a stream.
 struct CallableFunction<Payload: Decodable & Sendable, Reply>: Sendable {
   let name: String
   let callers: CallableCallers
@@ -32,8 +32,8 @@ struct CallableFunction<Payload: Decodable & Sendable, Reply>: Sendable {
 
   private static func payload(of data: FirestoreValue, _ decoder: ValueDecoder) throws -> Payload {
     do {
-      // This only asks whether the payload accepts null; the object's own error says what is
-      // missing.
+      // This attempt only checks whether the payload accepts null. If it does not, an empty object
+      // is decoded, whose error says what is missing.
       if data == .null, let payload = try? decoder.decode(Payload.self, from: data) {
         return payload
       }
@@ -50,7 +50,7 @@ struct CallableFunction<Payload: Decodable & Sendable, Reply>: Sendable {
 }
 
 extension CallableFunction where Reply: Encodable & SendableMetatype {
-  /// A function whose clients get what the handler returns.
+  /// Creates a callable whose clients receive the value that the handler returns.
   init(
     _ name: String,
     _ callers: CallableCallers,
@@ -68,7 +68,7 @@ extension CallableFunction where Reply: Encodable & SendableMetatype {
 }
 
 extension CallableFunction where Reply == Void {
-  /// A function whose clients get `null`.
+  /// Creates a callable whose clients receive `null`.
   init(
     _ name: String,
     _ callers: CallableCallers,

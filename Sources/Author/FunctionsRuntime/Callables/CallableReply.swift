@@ -3,16 +3,16 @@ import HTTPTypes
 import Invocation
 import NIOCore
 
-/// Replies in the form that clients of callables understand, including CORS headers.
+/// The HTTP responses that clients of callables understand, including CORS headers.
 ///
-/// Without these headers a browser hides even the error from the page, so every reply has them.
+/// Every response has these headers. Without them a browser would hide even an error from the page.
 enum CallableReply {
-  /// The answer to a browser that asks whether it may call by POST.
+  /// Returns the response to the preflight request of a browser that wants to call by POST.
   static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> InvocationReply {
     origins.preflight(for: request, methods: "POST")
   }
 
-  /// A reply of JSON text.
+  /// Returns a response whose body is JSON text.
   static func json(
     _ bytes: [UInt8],
     status: HTTPResponse.Status,
@@ -26,7 +26,7 @@ enum CallableReply {
     return InvocationReply(head: head, body: .whole(ByteBuffer(bytes: bytes)))
   }
 
-  /// A stream of events, which `produce` writes.
+  /// Returns a response whose body is a stream of events that `produce` writes.
   static func eventStream(
     for request: HTTPRequest,
     _ origins: CORSOrigins,
@@ -40,10 +40,10 @@ enum CallableReply {
     return InvocationReply(head: head, body: .produced(produce))
   }
 
-  /// An error reply: `{"error": {"status", "message", "details"?}}`.
+  /// Returns an error response with the body `{"error": {"status", "message", "details"?}}`.
   ///
-  /// The HTTP status is the code's, unless `httpStatus` says otherwise. A caller that asks for a
-  /// stream gets the error as its only event, with status 200.
+  /// The HTTP status is `httpStatus`, or by default the one that corresponds to the code. A caller
+  /// that asks for a stream receives the error as the only event of a response with status 200.
   static func error(
     _ code: StatusCode,
     _ message: String,

@@ -2,22 +2,22 @@ import Invocation
 
 /// One call of a callable function.
 public struct CallableRequest<Payload: Sendable>: Sendable {
-  /// The client's `data`.
+  /// The decoded `data` of the client's call.
   public var data: Payload
-  /// The caller.
+  /// The caller, as identified by the token of the request.
   public var auth: CallableAuth
-  /// The app that calls, by a valid App Check token; nil when the client sent none.
+  /// The calling app, identified by a valid App Check token; nil if the client sent no valid token.
   public var app: CallableApp?
-  /// The caller's messaging token, when the client sent one; not verified.
+  /// The caller's messaging token; nil if the client sent none. The token is not verified.
   public var instanceIDToken: String?
-  /// Whether the caller reads chunks as they are sent, and not just the result.
+  /// True if the caller reads chunks as they are sent, and not just the result.
   public var wantsStream: Bool
-  /// The id that follows this invocation through the logs of client, server and worker.
+  /// The id that identifies this invocation in the logs of the client, the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// A request as a test makes one.
+  /// Creates a request for a test.
   public init(
     data: Payload,
     auth: CallableAuth = .unauthenticated,
@@ -36,9 +36,10 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
     self.logger = logger
   }
 
-  /// The uid of the signed-in caller; throws `unauthenticated` when there is none.
+  /// Returns the uid of the signed-in caller; throws `unauthenticated` if there is none.
   ///
-  /// The administrator has no uid and is refused too: act for somebody, or use a token.
+  /// The administrator of the emulator has no uid and is refused too. Such a caller must use a
+  /// user's token instead.
   public func requireUser() throws -> String {
     try CallableCallers.requireUser(auth).uid
   }
@@ -46,50 +47,51 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
 
 /// The caller of a callable.
 public enum CallableAuth: Sendable, Hashable {
-  /// The request had no token.
+  /// A caller without a token.
   case unauthenticated
-  /// A signed-in user.
+  /// A signed-in user, as identified by a verified ID token.
   case user(AuthenticatedUser)
   /// The administrator of the emulator (`Bearer owner`), who has no uid.
   case admin
 
-  /// A signed-in user, as a test makes one.
+  /// Creates a signed-in user for a test.
   public static func user(_ uid: String, claims: MapValue = [:]) -> CallableAuth {
     .user(AuthenticatedUser(uid: uid, claims: claims))
   }
 
-  /// The signed-in user's id, or nil.
+  /// The signed-in user's id; nil for other callers.
   public var uid: String? {
     if case .user(let user) = self { user.uid } else { nil }
   }
 }
 
-/// A signed-in user, as their token describes them.
+/// A signed-in user, as described by the claims of the ID token.
 public struct AuthenticatedUser: Sendable, Hashable {
   /// The user's id; never empty.
   public var uid: String
-  /// All claims of the token: `email`, `firebase`, and the custom ones.
+  /// All claims of the token: `email`, `firebase`, and custom claims.
   public var claims: MapValue
 
-  /// A user with claims.
+  /// Creates a user with an id and claims.
   public init(uid: String, claims: MapValue = [:]) {
     self.uid = uid
     self.claims = claims
   }
 }
 
-/// An app that has proved itself to App Check.
+/// An app that App Check has attested.
 public struct CallableApp: Sendable, Hashable {
   /// The Firebase app's id, such as `1:1234:ios:5678`.
   public var appID: String
-  /// All claims of the token.
+  /// All claims of the App Check token.
   public var claims: MapValue
-  /// Whether the token was used before, for functions with `consumeAppCheckToken`, else nil.
+  /// True if the token was used before; nil unless the function sets `consumeAppCheckToken`.
   ///
-  /// It never refuses a call by itself. A worker only knows the tokens that it has seen itself.
+  /// A used token does not refuse a call by itself; the handler decides. Each worker knows only the
+  /// tokens that it has seen itself, so a token that another worker has seen counts as new.
   public var alreadyConsumed: Bool?
 
-  /// An app, as a test makes one.
+  /// Creates an app for a test.
   public init(appID: String, claims: MapValue = [:], alreadyConsumed: Bool? = nil) {
     self.appID = appID
     self.claims = claims

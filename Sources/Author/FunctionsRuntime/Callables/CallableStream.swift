@@ -2,16 +2,19 @@
 public struct CallableStream<Chunk: Sendable>: Sendable {
   private let receive: @Sendable (Chunk) async throws -> Bool
 
-  /// A stream whose chunks go to a closure, which returns whether somebody reads them.
+  /// Creates a stream that passes its chunks to a closure.
+  ///
+  /// The closure returns true if the chunk has a reader.
   public init(_ receive: @escaping @Sendable (Chunk) async throws -> Bool) {
     self.receive = receive
   }
 
-  /// Sends a chunk; returns false and sends nothing when the client does not stream.
+  /// Sends a chunk to the client.
   ///
-  /// Waits while the client is slow. Throws `CancellationError` once the client has gone or the
-  /// call is over, and the encoder's error for a chunk that is not JSON. Numbers are written bare,
-  /// whatever their size: only the result has the wrapped form.
+  /// Returns false and sends nothing if the client does not stream. Waits while the client is slow.
+  /// Throws `CancellationError` after the client has disconnected or the call has ended, and the
+  /// encoder's error for a chunk that cannot be represented as JSON. Large integers are written as
+  /// plain digits in chunks; only the result wraps them.
   @discardableResult
   public func send(_ chunk: Chunk) async throws -> Bool {
     try await receive(chunk)

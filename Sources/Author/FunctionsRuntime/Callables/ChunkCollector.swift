@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Keeps the chunks that a streaming callable sends, for a test to look at.
+/// A collector of the chunks that a streaming callable sends, for use in tests.
 public final class ChunkCollector<Chunk: Sendable>: Sendable {
   private let chunks = Mutex<[Chunk]>([])
 
-  /// A collector without chunks.
+  /// Creates a collector without chunks.
   public init() {}
 
-  /// The chunks sent so far, in order.
+  /// The chunks sent so far, in the order of sending.
   public var all: [Chunk] { chunks.withLock { $0 } }
 
-  /// The stream to call the function with.
+  /// A stream to pass to the function. Its chunks are added to the collector.
   public var stream: CallableStream<Chunk> {
     CallableStream { chunk in
       self.chunks.withLock { $0.append(chunk) }

@@ -3,11 +3,11 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// The event stream of one call: chunks as they are sent, then one last event.
+/// The event stream of one call, which carries the chunks and then one final event.
 final class ChunkStream: Sendable {
   private enum State {
     case open
-    /// The client has gone.
+    /// The client has disconnected.
     case broken
     case ended
   }
@@ -16,16 +16,15 @@ final class ChunkStream: Sendable {
   private let write: InvocationReply.Body.Write
   private let state = Mutex(State.open)
 
-  /// A stream over which nothing was sent.
   init(encoder: ValueEncoder, write: @escaping InvocationReply.Body.Write) {
     self.encoder = encoder
     self.write = write
   }
 
-  /// Whether a chunk could not be sent because nobody reads any more.
+  /// True if a chunk could not be sent because the client has disconnected.
   var isBroken: Bool { state.withLock { $0 == .broken } }
 
-  /// Sends one chunk, without the special form of large numbers.
+  /// Sends one chunk, with large integers as plain digits.
   func send(_ chunk: some Encodable) async throws -> Bool {
     var writer = JSONWriter(wrapsIntegers: false)
     writer.append(syntax: #"{"message":"#)
@@ -42,7 +41,7 @@ final class ChunkStream: Sendable {
     return true
   }
 
-  /// Sends the envelope with the result or the error; nothing can be sent after it.
+  /// Sends the envelope with the result or the error, and ends the stream.
   func end(_ envelope: [UInt8]) async throws {
     let wasOpen = state.withLock { state in
       defer { state = .ended }

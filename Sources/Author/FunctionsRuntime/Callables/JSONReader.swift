@@ -1,15 +1,17 @@
 import DocumentModel
 import JSONText
 
-/// Reads JSON into values: the only types are null, booleans, numbers, text, arrays and maps.
+/// A reader that turns JSON into values: null, booleans, numbers, strings, arrays and maps.
 ///
-/// Integers stay exact: up to `Int64` as integers, above as the map that stands for a wrapped
-/// `UInt64`. A lone surrogate becomes U+FFFD, because JavaScript can send one.
+/// Integers stay exact. Integers within the range of `Int64` become integer values, and larger ones
+/// become the map of a wrapped `UInt64`. A lone surrogate, which JavaScript can send, becomes
+/// U+FFFD.
 enum JSONReader {
-  /// Reads one value that fills the whole text; wrapped integers are unwrapped.
+  /// Reads one value that fills the whole text.
   ///
-  /// Throws `JSONSyntaxError`, or `ValueCodingError` for an unknown `@type`. When `@type` has other
-  /// meanings, as in the events of audit logs, nothing is unwrapped.
+  /// Wrapped integers are unwrapped unless `unwrapsIntegers` is false. Pass false where `@type` has
+  /// other meanings, as in audit log events. Throws `JSONSyntaxError`, or `ValueCodingError` for an
+  /// unknown `@type`.
   static func read(
     _ text: some Sequence<UInt8>,
     unwrapsIntegers: Bool = true
@@ -21,7 +23,7 @@ enum JSONReader {
   }
 
   private struct Builder: JSONBuilder {
-    /// Whether any map may be a wrapped integer.
+    /// True if any map has an `@type` member and so may be a wrapped integer.
     private(set) var sawWrapper = false
 
     func null() -> FirestoreValue { .null }
@@ -46,7 +48,7 @@ enum JSONReader {
 }
 
 extension FirestoreValue {
-  /// The value with each wrapped integer, at any depth, replaced by the integer.
+  /// Returns the value with each wrapped integer, at any depth, replaced by the integer.
   fileprivate func unwrappingIntegers(at path: String) throws(ValueCodingError) -> FirestoreValue {
     switch self {
     case .array(let elements):
@@ -79,7 +81,7 @@ extension FirestoreValue {
         reason: "has an unknown '@type'; only wrapped Int64Value and UInt64Value are understood"
       )
     }
-    // Text, as in Google's JSON; a bare number is accepted too, if a client sends one.
+    // Google's JSON has the integer as text. A plain number is accepted too.
     let text: String? =
       switch value {
       case .string(let digits): digits

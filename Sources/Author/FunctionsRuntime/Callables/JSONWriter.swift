@@ -7,23 +7,23 @@ import JSONText
   import Foundation
 #endif
 
-/// Writes values as JSON, keys sorted, so that equal values give equal bytes.
+/// A writer of values as JSON with sorted keys, so that equal values produce equal bytes.
 ///
-/// Integers that JavaScript cannot hold exactly are wrapped as in Google's JSON: `{"@type":
+/// Integers that JavaScript cannot represent exactly are wrapped as in Google's JSON: `{"@type":
 /// "type.googleapis.com/google.protobuf.Int64Value", "value": "…"}`.
 struct JSONWriter {
-  // The largest integer of JavaScript, Number.MAX_SAFE_INTEGER.
+  // The largest integer that JavaScript represents exactly, `Number.MAX_SAFE_INTEGER`.
   private static let safeInteger: Int64 = 9_007_199_254_740_991
 
   private(set) var bytes: [UInt8] = []
   private let wrapsIntegers: Bool
 
-  /// A writer of nothing yet; without wrapping, large integers are written as bare digits.
+  /// Creates a writer without output. Without wrapping, large integers are written as plain digits.
   init(wrapsIntegers: Bool = true) {
     self.wrapsIntegers = wrapsIntegers
   }
 
-  /// The JSON text of a value.
+  /// Returns the JSON text of a value.
   ///
   /// Throws `ValueCodingError` for a number that is not finite.
   static func write(_ value: FirestoreValue) throws(ValueCodingError) -> [UInt8] {
@@ -32,7 +32,6 @@ struct JSONWriter {
     return writer.bytes
   }
 
-  /// Appends text that is already JSON syntax.
   mutating func append(syntax: StaticString) {
     bytes.append(
       contentsOf: UnsafeBufferPointer(
@@ -47,7 +46,6 @@ struct JSONWriter {
     bytes.append(contentsOf: json)
   }
 
-  /// Appends a value's JSON.
   mutating func append(_ value: FirestoreValue) throws(ValueCodingError) {
     do {
       try appendChecked(value)
@@ -126,7 +124,7 @@ struct JSONWriter {
     append(syntax: "}")
   }
 
-  /// Appends a string with its quotes.
+  /// Appends a string as a quoted JSON string.
   mutating func append(_ text: String) {
     bytes.appendJSONQuoted(text)
   }

@@ -8,32 +8,35 @@
 /// }
 /// ```
 ///
-/// Callers who may not call it are refused first. Then the body's `data` is decoded, before the
-/// handler runs; data that does not decode is answered with `INVALID_ARGUMENT` and the path at
-/// fault. Keys without a property are ignored, and `null`, which clients send for a call without
-/// data, counts as an object without keys if `Payload` does not accept null.
-/// `OnCall<FirestoreValue, …>` takes any JSON. The handler's return value is encoded as the
-/// `result`; `OnCall<…, Void>` answers `null`. When the client goes away the handler's task is
-/// cancelled.
+/// Each call passes these steps:
 ///
-/// A `CallableError` that the handler throws reaches the client; any other error is logged, and the
-/// client is told `INTERNAL`.
+/// 1. Callers that `callers` does not allow are refused.
+/// 2. The `data` of the body is decoded. Data that does not decode gets `INVALID_ARGUMENT` with the
+///    path of the invalid value. Keys that `Payload` does not have are ignored. Clients send `null`
+///    for a call without data. It is decoded as an empty object if `Payload` does not accept null.
+/// 3. The handler runs. When the client disconnects, the task of the handler is cancelled.
+/// 4. The value that the handler returns is encoded as the `result`.
+///
+/// `OnCall<FirestoreValue, …>` accepts any JSON, and `OnCall<…, Void>` returns `null`.
+///
+/// A `CallableError` that the handler throws reaches the client. Any other error is logged, and the
+/// client receives `INTERNAL`.
 public struct OnCall<Payload: Decodable & Sendable, Reply>: CloudFunction {
   private let function: CallableFunction<Payload, Reply>
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition { function.definition }
 
-  /// Runs the handler if the caller may call it.
+  /// Runs the handler if `callers` allows the caller.
   ///
-  /// Throws what the handler throws, and the `CallableError` of a refused caller.
+  /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
   public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }
 }
 
 extension OnCall where Reply: Encodable & SendableMetatype {
-  /// A function whose clients get what the handler returns.
+  /// Creates a callable whose clients receive the value that the handler returns.
   public init(
     _ name: String,
     callers: CallableCallers = .anyone,
@@ -45,8 +48,9 @@ extension OnCall where Reply: Encodable & SendableMetatype {
 }
 
 extension OnCall where Reply == Void {
-  // Disfavoured, because a closure that is one `switch` or `if` expression would fit both.
-  /// A function whose clients get `null`.
+  // Disfavored, because a closure that is a single `switch` or `if` expression matches both
+  // initializers.
+  /// Creates a callable whose clients receive `null`.
   @_disfavoredOverload
   public init(
     _ name: String,

@@ -1,4 +1,4 @@
-/// A callable function that may send chunks before its result.
+/// A callable function that can send chunks before its result.
 ///
 /// ```swift
 /// var chat: OnStreamingCall<Prompt, Answer, String> {
@@ -9,9 +9,9 @@
 /// }
 /// ```
 ///
-/// A client that streams gets each chunk as it is sent, then the result or the error; any other
-/// client gets only the result. Callers, payload and reply are as with `OnCall`. A test passes a
-/// stream of its own, or none:
+/// A client that streams receives each chunk as it is sent, and then the result or the error. Any
+/// other client receives only the result. The rules of `OnCall` apply to callers, payload and
+/// reply. A test can pass a stream to `run(_:stream:)`, or leave it out:
 ///
 /// ```swift
 /// let chunks = ChunkCollector<String>()
@@ -28,17 +28,19 @@ public struct OnStreamingCall<
   private let handler:
     @Sendable (CallableRequest<Payload>, CallableStream<Chunk>) async throws -> Reply
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition { function.definition }
 
-  /// Runs the handler, if the caller may call it, for a caller who does not read chunks.
+  /// Runs the handler without a reader of its chunks, if `callers` allows the caller.
   ///
-  /// Throws what the handler throws, and the `CallableError` of a refused caller.
+  /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
   public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }
 
-  /// Runs the handler with a stream, if the caller may call it; throws as without one.
+  /// Runs the handler with a stream that receives its chunks, if `callers` allows the caller.
+  ///
+  /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
   public func run(
     _ request: CallableRequest<Payload>,
     stream: CallableStream<Chunk>
@@ -49,7 +51,7 @@ public struct OnStreamingCall<
 }
 
 extension OnStreamingCall where Reply: Encodable & SendableMetatype {
-  /// A function whose clients get what the handler returns, after the chunks.
+  /// Creates a callable whose clients receive the chunks and then the handler's return value.
   public init(
     _ name: String,
     callers: CallableCallers = .anyone,
@@ -66,8 +68,9 @@ extension OnStreamingCall where Reply: Encodable & SendableMetatype {
 }
 
 extension OnStreamingCall where Reply == Void {
-  // Disfavoured, because a closure that is one `switch` or `if` expression would fit both.
-  /// A function whose clients get `null` after the chunks.
+  // Disfavored, because a closure that is a single `switch` or `if` expression matches both
+  // initializers.
+  /// Creates a callable whose clients receive the chunks and then `null`.
   @_disfavoredOverload
   public init(
     _ name: String,

@@ -1,39 +1,39 @@
 import Events
 import Invocation
 
-/// One CloudEvent of any service, as a handler gets it.
+/// One CloudEvent from any service, with its data.
 ///
-/// Events come at least once and can come out of order; `id` tells two deliveries of one event from
-/// two events.
+/// Events are delivered at least once and can arrive out of order. Two deliveries of the same event
+/// have the same `source` and `id`, so a handler can recognize repetitions by them.
 public struct CloudEventMessage<Payload: Sendable>: Sendable {
-  /// The event's id; unique together with `source`, and the same on each delivery.
+  /// The event's id, unique together with `source` and the same in each delivery of the event.
   public var id: String
-  /// The place of the event, such as `//storage.googleapis.com/projects/_/buckets/photos`.
+  /// The resource of the event, such as `//storage.googleapis.com/projects/_/buckets/photos`.
   public var source: String
-  /// The event's type, such as `google.cloud.storage.object.v1.finalized`.
+  /// The CloudEvents type, such as `google.cloud.storage.object.v1.finalized`.
   public var type: String
-  /// The event's subject within the source, such as `objects/cat.jpg`.
+  /// The part of the source that the event is about, such as `objects/cat.jpg`; nil if not given.
   public var subject: String?
-  /// When the event happened.
+  /// The time at which the event happened; nil if the sender did not state it.
   public var time: Timestamp?
-  /// The media type of the data as received.
+  /// The media type of the data as received, such as `application/json`.
   public var dataContentType: String?
-  /// The address of the data's schema.
+  /// The URI of the schema of the data; nil if the sender did not state it.
   public var dataSchema: String?
-  /// All other attributes by their names, such as `bucket`.
+  /// All other attributes by name, such as `bucket`.
   public var attributes: [String: String]
-  /// The captures of the function's path patterns.
+  /// The values that the wildcards of the function's path patterns captured.
   public var params: EventParams
-  /// The data, decoded or as the received bytes.
+  /// The decoded data, or the received bytes if the payload type is `[UInt8]`.
   public var data: Payload
-  /// The number of this event's delivery to this function, from 1.
+  /// The number of this delivery of the event to the function, starting at 1.
   public var attempt: Int
-  /// The id that follows this invocation through the logs of server and worker.
+  /// The id that identifies this invocation in the logs of the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// An event as a test makes one.
+  /// Creates an event for a test.
   public init(
     type: String,
     data: Payload,
@@ -64,7 +64,7 @@ public struct CloudEventMessage<Payload: Sendable>: Sendable {
     self.logger = logger
   }
 
-  /// The value of any attribute by its name in CloudEvents, even one with its own property.
+  /// Returns the value of any attribute by its CloudEvents name, including those with a property.
   public func attribute(_ name: String) -> String? {
     switch name {
     case "id": id

@@ -12,12 +12,13 @@ import NIOCore
   import Foundation
 #endif
 
-/// Reads a CloudEvent from a request, in any form that Google or its emulators send.
+/// A reader of CloudEvents from HTTP requests, in every form that Google or its emulators send.
 ///
-/// The forms are CloudEvents 1.0 in binary and in structured mode, and the JSON of first-generation
-/// functions and of Pub/Sub's pushes, which is mapped as the other Functions Frameworks map it.
+/// These are CloudEvents 1.0 in binary and in structured mode, the JSON of first-generation
+/// functions, and Pub/Sub push messages. The last two are converted to CloudEvents as in other
+/// Functions Frameworks.
 enum CloudEventReader {
-  /// The event of a request; throws `EventRefusal`.
+  /// Returns the event in a request; throws `EventRefusal` if it is not a valid event.
   static func event(of request: InvocationRequest) throws -> CloudEvent {
     guard request.head.method == .post else {
       throw EventRefusal("An event comes by POST, not \(request.head.method.rawValue).")
@@ -35,7 +36,7 @@ enum CloudEventReader {
     } else {
       event = try LegacyEvent.event(body, path: request.head.path ?? "/")
     }
-    // Google's Firestore emulator writes the project this way.
+    // Google's Firestore emulator repeats `projects/` in the source.
     event.source.replace("projects/projects/", with: "projects/")
     return event
   }
@@ -50,7 +51,7 @@ enum CloudEventReader {
     var attributes: [String: String] = [:]
     for field in fields where field.name.canonicalName.hasPrefix(attributePrefix) {
       let name = String(field.name.canonicalName.dropFirst(attributePrefix.count))
-      // A percent sign that escapes nothing comes from senders who do not escape.
+      // A value that does not decode was sent without percent-encoding and is used as it is.
       attributes[name] = percentDecoded(field.value) ?? field.value
     }
     return try event(attributes, data: body, contentType: fields[.contentType]) {
@@ -95,7 +96,7 @@ enum CloudEventReader {
       else { throw EventRefusal("The event's data_base64 is not base64 text.") }
       return Array(data)
     case (let text?, nil):
-      // Data of a type other than JSON is included as plain text.
+      // Structured mode embeds data of a type other than JSON as a plain string.
       if let contentType, !MediaType(contentType).isJSON,
         case .string(let plain) = try EventJSON.value(text)
       {
@@ -105,7 +106,7 @@ enum CloudEventReader {
     }
   }
 
-  // MARK: Both
+  //MARK: Both modes
 
   private static func event(
     _ attributes: [String: String],
@@ -146,7 +147,7 @@ enum CloudEventReader {
 
 /// A content type without its parameters.
 struct MediaType {
-  /// The type in lower case, such as `application/json`; empty when there is none.
+  /// The type in lowercase, such as `application/json`; empty if the header is empty.
   let text: String
 
   init(_ header: String) {
@@ -156,9 +157,9 @@ struct MediaType {
   var isJSON: Bool { text == "application/json" || text == "text/json" || text.hasSuffix("+json") }
 }
 
-/// JSON for the readers of events: an error in it is an `EventRefusal`.
+/// JSON reading functions for events, which report every error as an `EventRefusal`.
 enum EventJSON {
-  /// The members of an object, each with its original text.
+  /// Returns the members of an object, each with its original text.
   static func members(of text: [UInt8]) throws -> [String: [UInt8]] {
     do {
       guard let members = try jsonMembers(of: text, loneSurrogates: .replaced) else {
@@ -170,7 +171,7 @@ enum EventJSON {
     }
   }
 
-  /// The value of a JSON text.
+  /// Returns the value of a JSON text.
   static func value(_ text: [UInt8]) throws -> FirestoreValue {
     do {
       return try JSONReader.read(text, unwrapsIntegers: false)

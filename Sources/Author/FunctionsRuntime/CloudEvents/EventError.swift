@@ -1,6 +1,6 @@
 import Invocation
 
-/// An error by which a handler of an event, schedule or task says whether to try again.
+/// An error that says whether and when to retry an event, a scheduled run or a task.
 ///
 /// ```swift
 /// throw EventError.permanent("The message has no text")
@@ -8,27 +8,27 @@ import Invocation
 /// throw EventError.retry(exactlyAfter: retryAfter, "The provider named a time", cause: error)
 /// ```
 ///
-/// For any other error the function's `retry` option decides.
+/// After any other error the function's `retry` option decides.
 public struct EventError: Error, Sendable {
-  /// What went wrong, for the log.
+  /// A description of the problem, for the log.
   public var message: String
-  /// The error behind it, for the log.
+  /// The underlying error, for the log.
   public var cause: (any Error)?
   let advice: RetryAdvice
 
-  /// Trying again cannot help: the event ends here, whatever the function's `retry` option says.
+  /// Returns an error after which the event is never retried, whatever the option `retry` is.
   ///
-  /// Hearth keeps the event as dead. In production, where nothing else stops the tries, it is
-  /// acknowledged.
+  /// Use it if a retry cannot succeed. Hearth keeps the event as a dead event. In production the
+  /// event is acknowledged, because nothing else stops the platform from retrying it.
   public static func permanent(_ message: String, cause: (any Error)? = nil) -> EventError {
     EventError(message: message, cause: cause, advice: .never)
   }
 
-  /// Trying again may help, but not before `delay` has passed.
+  /// Returns an error after which the event is retried no sooner than `delay`.
   ///
-  /// The waits still grow with each failure: the next try comes after `delay` or after the wait of
-  /// the function's `retry` option, whichever is longer. At most a day counts. The event is tried
-  /// again only if that option allows it.
+  /// The wait still grows with each failure. The next attempt happens after `delay` or after the
+  /// wait of the function's `retry` option, whichever is longer. A delay of more than a day counts
+  /// as a day. The event is retried only if the `retry` option allows it.
   public static func retry(
     after delay: Duration,
     _ message: String,
@@ -41,12 +41,12 @@ public struct EventError: Error, Sendable {
     )
   }
 
-  /// Trying again may help once `delay` has passed, however often the event has failed.
+  /// Returns an error after which the event is retried after exactly `delay`.
   ///
-  /// Only for a time that a provider itself named, such as its `Retry-After`: `delay` takes the
-  /// place of the growing wait, and a constant here would be asked for at the same pace for a day.
-  /// Less than a second counts as one, more than a day as a day. The event is tried again only if
-  /// the function's `retry` option allows it.
+  /// Use it only for a time that a provider named, such as the value of a `Retry-After` header.
+  /// `delay` replaces the growing wait, so a constant delay would repeat the attempts at the same
+  /// rate for a day. A delay of less than a second counts as a second, and of more than a day as a
+  /// day. The event is retried only if the function's `retry` option allows it.
   public static func retry(
     exactlyAfter delay: Duration,
     _ message: String,
@@ -61,6 +61,6 @@ public struct EventError: Error, Sendable {
 }
 
 extension EventError: CustomStringConvertible {
-  /// The message and, where known, its cause.
+  /// The message, followed by the cause if there is one.
   public var description: String { cause.map { "\(message) (\($0))" } ?? message }
 }

@@ -5,16 +5,17 @@ import Invocation
 import NIOCore
 import RuntimeSupport
 
-/// Everything between the request of an event or a scheduled run and a handler, and back.
+/// The protocol between the request of an event or a scheduled run and its handler.
 struct EventExchange {
   let scope: FunctionScope
 
-  /// Answers an event: 204 when the handler returned, 500 when it threw, 400 when `prepare` did.
+  /// Responds with 204 if the handler returns, 500 if it throws, and 400 if `prepare` throws.
   ///
-  /// `prepare` decodes the payload and returns the handler's run, so that two kinds of failure stay
-  /// apart: a payload's failure is permanent, and the retry policy decides on a handler's. Google's
-  /// protocol has no permanent failure, so in production such an event is acknowledged after it is
-  /// logged; only a request that is no event at all gets 400 there.
+  /// `prepare` decodes the payload and returns a closure that runs the handler. This separates two
+  /// kinds of failures: an invalid payload is a permanent failure, while the retry policy applies
+  /// to a failed handler. Google's protocol has no permanent failure. In production an event that
+  /// fails permanently is therefore logged and acknowledged. Only a request that is not an event at
+  /// all gets 400 there.
   func reply(
     to request: InvocationRequest,
     _ prepare: (CloudEvent) throws -> () async throws -> Void
@@ -26,7 +27,7 @@ struct EventExchange {
     }
   }
 
-  /// Answers a request other than an event, in the same way.
+  /// Responds to a request that is not a CloudEvent, by the same rules as for events.
   func reply<Envelope>(
     reading envelope: () throws -> Envelope,
     preparing prepare: (Envelope) throws -> () async throws -> Void
@@ -47,13 +48,13 @@ struct EventExchange {
       try await run()
       return InvocationReply(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
     } catch is CancellationError where Task.isCancelled {
-      // A time-out or a shutdown: whoever cancelled decides what happens to the event.
+      // A timeout or a shutdown. The caller that cancelled decides what happens to the event.
       scope.logger.notice("The function was cancelled")
       return Self.text("The function was cancelled.", status: .internalServerError, advice: nil)
     } catch {
       let advice = (error as? EventError)?.advice
       let waits = advice != nil && advice != .never && scope.options.retry?.triesAgain == true
-      // A handler that knows when to try again has coped; nobody needs to act.
+      // A handler that requests a retry has handled the problem, so a warning is sufficient.
       scope.logger.log(
         level: waits ? .warning : .error,
         "The function failed",
@@ -92,7 +93,7 @@ struct EventExchange {
 }
 
 extension FunctionScope {
-  /// In production, a success when the event must not be retried; otherwise the reply itself.
+  /// Returns a success in production if the event must not be retried; otherwise returns the reply.
   func acknowledged(_ reply: InvocationReply, _ advice: RetryAdvice?) -> InvocationReply {
     guard credentials.mode == .production, advice == .never else { return reply }
     return InvocationReply(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
@@ -100,7 +101,7 @@ extension FunctionScope {
 }
 
 extension HTTPFields {
-  /// Tells Hearth, by its own header, and Cloud Tasks, by HTTP's, when to try again.
+  /// Sets the headers that say when to retry: Hearth's own, and `Retry-After` for Cloud Tasks.
   mutating func set(_ advice: RetryAdvice?) {
     self[RetryAdvice.header] = advice?.headerValue
     switch advice {

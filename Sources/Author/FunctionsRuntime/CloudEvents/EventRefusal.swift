@@ -1,4 +1,4 @@
-/// Why an event, a scheduled run or a task cannot reach its handler, now or ever.
+/// The reason why an event, a scheduled run or a task can never reach its handler.
 struct EventRefusal: Error {
   var message: String
 

@@ -1,17 +1,19 @@
 import DocumentModel
 import Events
 
-/// The events of first-generation functions, and Pub/Sub's pushes, as CloudEvents.
+/// A converter of first-generation events and Pub/Sub push messages to CloudEvents.
 ///
-/// The mapping is the one that the Functions Frameworks share and their conformance tests check.
+/// The Functions Frameworks share this conversion, and their conformance tests check it.
 enum LegacyEvent {
-  /// The event in a body that is not marked as a CloudEvent; `path` is the request's.
+  /// Returns the event in a body that is not marked as a CloudEvent.
+  ///
+  /// `path` is the path of the request, which may name the topic of a push message.
   static func event(_ body: [UInt8], path: String) throws -> CloudEvent {
     let members = try EventJSON.members(of: body)
     if members["message"] != nil, members["subscription"] != nil {
       return try pushed(members, path: path)
     }
-    // The context is either an object of its own, or the object around the data.
+    // The context is either an object of its own, or its members are next to the data.
     let context = try members["context"].map(EventJSON.members(of:)) ?? members
     func text(_ name: String) throws -> String? {
       if case .string(let text)? = try context[name].map(EventJSON.value) { text } else { nil }
@@ -50,7 +52,7 @@ enum LegacyEvent {
 
   // MARK: Resources
 
-  /// The resource of an event, as first-generation events name it.
+  /// The resource of a first-generation event.
   private struct Resource {
     var service: String
     var name: String
@@ -70,7 +72,7 @@ enum LegacyEvent {
       }
     }
 
-    /// The name before and after the first slash that precedes `word`.
+    /// Splits the name at the first slash that is followed by `word` and another slash.
     func parts(around word: String) throws -> (source: String, subject: String) {
       guard let range = name.firstRange(of: "/\(word)/") else {
         throw EventRefusal("The event's resource \(name) has no part \(word)/….")
@@ -80,7 +82,7 @@ enum LegacyEvent {
     }
   }
 
-  /// Sets source and subject, and changes the data if its new form differs.
+  /// Sets source and subject, and converts the data if its CloudEvents form differs.
   private static func fill(
     _ event: inout CloudEvent,
     _ resource: Resource,
@@ -94,7 +96,7 @@ enum LegacyEvent {
       (source, event.subject) = try resource.parts(around: "documents")
     case "storage.googleapis.com":
       (source, event.subject) = try resource.parts(around: "objects")
-      // The data contains the generation, too.
+      // The subject omits the generation, which the data contains too.
       if let subject = event.subject, let mark = subject.lastIndex(of: "#"),
         subject[mark...].dropFirst().allSatisfy(\.isWholeNumber)
       {
@@ -114,7 +116,7 @@ enum LegacyEvent {
     event.source = "//\(resource.service)/\(source)"
   }
 
-  /// `projects/_/instances/I` with the location that the database's domain names.
+  /// Returns `projects/_/instances/I` with the location that the database's domain names.
   private static func databaseSource(_ source: String, domain: String?) throws -> String {
     guard let domain, let first = domain.split(separator: ".").first else {
       throw EventRefusal("The event of a database has no domain, so its location is not known.")
@@ -129,7 +131,7 @@ enum LegacyEvent {
 
   // MARK: Data
 
-  /// A user with its times renamed, and the user's id.
+  /// Returns a user with renamed timestamps, and the user's id.
   private static func user(_ data: [UInt8]) throws -> (uid: String?, data: [UInt8]) {
     guard case .map(var fields) = try EventJSON.value(data) else { return (nil, data) }
     if case .map(var metadata)? = fields["metadata"] {
@@ -143,7 +145,7 @@ enum LegacyEvent {
     return (uid, try written(fields))
   }
 
-  /// A message as the newer events wrap it: `{"message": {…}}` with its id and time.
+  /// Returns a message in second-generation form: `{"message": {…}}` with its id and time.
   private static func message(_ data: [UInt8], id: String, time: String?) throws -> [UInt8] {
     guard case .map(var message) = try EventJSON.value(data) else {
       throw EventRefusal("The event's message is not a JSON object.")
@@ -161,7 +163,7 @@ enum LegacyEvent {
     }
   }
 
-  /// A push of a Pub/Sub subscription; only the request's path may name the topic.
+  /// Returns the event for a Pub/Sub push message, whose topic only the request's path can name.
   private static func pushed(_ members: [String: [UInt8]], path: String) throws -> CloudEvent {
     guard case .map(let message)? = try members["message"].map(EventJSON.value),
       case .string(let id)? = message["messageId"] ?? message["message_id"]

@@ -2,7 +2,7 @@ import DocumentModel
 import Events
 import Invocation
 
-/// A function on events of any service.
+/// A function that runs on events of any service.
 ///
 /// ```swift
 /// var ordered: OnCloudEvent<Order> {
@@ -18,8 +18,9 @@ import Invocation
 /// }
 /// ```
 ///
-/// The data is JSON and decoded before the handler runs; data that does not decode is a permanent
-/// failure, logged with the path at fault. `OnCloudEvent<[UInt8]>` takes the bytes that came.
+/// The data must be JSON and is decoded before the handler runs. Data that does not decode is a
+/// permanent failure, which is logged with the path of the invalid value. `OnCloudEvent<[UInt8]>`
+/// receives the bytes as they were sent.
 public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
   private let name: String
   private let filter: CloudEventFilter
@@ -27,7 +28,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
   private let handler: @Sendable (CloudEventMessage<Payload>) async throws -> Void
   private let decode: @Sendable (CloudEvent, FunctionOptions) throws -> Payload
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .cloudEvent(filter), options: options) {
       request,
@@ -54,9 +55,11 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
     }
   }
 
-  /// Runs the handler; params that the event lacks are read from its attributes.
+  /// Runs the handler.
   ///
-  /// Throws what the handler throws, and a permanent `EventError` for an event that does not match.
+  /// If the event has no params, they are captured from its attributes. Throws a permanent
+  /// `EventError` for an event that does not match the filters, and rethrows the error of the
+  /// handler.
   public func run(_ event: CloudEventMessage<Payload>) async throws {
     var event = event
     if event.params.values.isEmpty {
@@ -69,7 +72,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
     try await handler(event)
   }
 
-  /// The captures of the patterns; throws for an event that the function does not want.
+  /// Returns the captures of the path patterns; throws for an event that does not match.
   private func captures(from event: CloudEventMessage<Payload>) throws -> [String: String] {
     guard filter.type == CloudEventFilter.anyType || filter.type == event.type else {
       throw EventRefusal("The function wants \(filter.type), not \(event.type).")
@@ -96,16 +99,17 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
 }
 
 extension OnCloudEvent where Payload: Decodable {
-  /// A function on events whose data is decoded.
+  /// Creates a function on events whose data is decoded.
   ///
   /// - Parameters:
-  ///   - name: The name by which the function is deployed.
+  ///   - name: The name under which the function is deployed.
   ///   - type: The CloudEvents type, such as `google.cloud.storage.object.v1.finalized`, or `*` for
-  ///     whatever is sent to the function.
-  ///   - filters: Attributes that must be equal.
-  ///   - pathPatterns: Attributes that must match a pattern; what it captures is in `event.params`.
-  ///   - options: How the function is run.
-  ///   - handler: What it does.
+  ///     every type of event that is sent to the function.
+  ///   - filters: Attributes that must be equal to the given values.
+  ///   - pathPatterns: Attributes that must match a path pattern. `event.params` contains the
+  ///     captures.
+  ///   - options: The limits, secrets and other settings with which the function runs.
+  ///   - handler: The code that runs for each event.
   public init(
     _ name: String,
     type: String,
@@ -135,7 +139,7 @@ extension OnCloudEvent where Payload: Decodable {
 }
 
 extension OnCloudEvent where Payload == [UInt8] {
-  /// A function on events whose data it gets as the received bytes.
+  /// Creates a function on events whose data is passed on as the received bytes.
   public init(
     _ name: String,
     type: String,

@@ -12,15 +12,16 @@ import Synchronization
   import Musl
 #endif
 
-/// Keeps a worker that was started by hand registered with a suite, until the worker must end.
+/// A service that keeps a worker started by hand registered with a suite until the worker ends.
 ///
-/// If the suite goes away, the worker waits for it. At the end it gives the functions back first,
-/// so that running invocations can finish while the suite sends nothing new.
+/// If the suite disappears, the worker waits for it to return. At shutdown the service first
+/// releases the functions, so that running invocations can finish while the suite sends no new
+/// ones.
 struct DebuggerRegistration: Service {
   let hub: HubClient
   let target: String?
   let manifest: FunctionManifest
-  /// Yields the port once, when the worker listens.
+  /// A stream that yields the port once, when the worker starts to listen.
   let ports: AsyncStream<Int>
   let logger: Logger
 
@@ -45,7 +46,8 @@ struct DebuggerRegistration: Service {
       group.addTask {
         try? await gracefulShutdown()
         if let id = registered.id.withLock({ $0 }) {
-          // A suite that no longer answers does not send anything new either.
+          // A suite that does not respond does not send new requests either, so the error is
+          // ignored.
           try? await hub.release(id)
         }
       }
@@ -83,7 +85,8 @@ struct DebuggerRegistration: Service {
         isTold = true
         logger.warning("The suite has gone; waiting for it", metadata: ["hub": "\(hub.address)"])
       }
-      // Cancelled when the process must end.
+      // The sleep is cancelled when the process must end, and the loop condition then ends the
+      // loop.
       try? await Task.sleep(for: Self.retryWait)
     }
   }

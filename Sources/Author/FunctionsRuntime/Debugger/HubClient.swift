@@ -8,14 +8,16 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// A client of a running suite's hub, for a worker that was started by hand.
+/// A client for the hub of a running suite, used by a worker that was started by hand.
 struct HubClient: Sendable {
-  /// The address, `host:port`.
+  /// The hub's address in the form `host:port`.
   let address: String
   private let environment: [String: String]
   private let http = OutboundClient()
 
-  /// The hub that the variables name; nil in workers that the server has started.
+  /// Creates a client for the hub that the variables name.
+  ///
+  /// Nil in workers that the server has started, and in a process that only writes its manifest.
   init?(environment: [String: String]) {
     guard let address = environment["HEARTH_HUB"], !address.isEmpty,
       environment["HEARTH_SOCKET"] == nil,
@@ -25,7 +27,9 @@ struct HubClient: Sendable {
     self.environment = environment
   }
 
-  /// The token is looked up for each request, because a suite that starts again has a new one.
+  /// The headers of a request.
+  ///
+  /// The token is looked up for each request, because a restarted suite has a new token.
   private var headers: OutboundHeaders {
     var headers: OutboundHeaders = ["content-type": "application/json"]
     if let token = HubToken.find(hub: address, environment: environment) {
@@ -34,7 +38,10 @@ struct HubClient: Sendable {
     return headers
   }
 
-  /// The variables that the suite gives to the workers of a function, or of any function.
+  /// Returns the variables that the suite gives to the workers of a function.
+  ///
+  /// Without a name the variables include the secrets of all functions, because one process runs
+  /// them all.
   func environment(function: String?) async throws -> [String: String] {
     var url = "http://\(address)/hearth/v1/workers/environment"
     if let function { url += "?function=\(function)" }
@@ -43,7 +50,9 @@ struct HubClient: Sendable {
     return try JSONDecoder().decode([String: String].self, from: Data(response.body))
   }
 
-  /// Registers, and returns when the suite lets go; `onLine` gets the hub's lines meanwhile.
+  /// Registers the worker and returns when the suite ends the registration.
+  ///
+  /// Until then `onLine` receives each line that the hub sends.
   func register(
     _ registration: WorkerRegistration,
     onLine: (WorkerLine) async -> Void
@@ -65,7 +74,9 @@ struct HubClient: Sendable {
     }
   }
 
-  /// Gives the functions back; returns when the invocations running here have ended.
+  /// Releases the functions of a registration.
+  ///
+  /// Returns when the invocations that run in this process have ended, or throws after 10 seconds.
   func release(_ id: String) async throws {
     let url = "http://\(address)/hearth/v1/workers/\(id)"
     _ = try await http.send(
@@ -73,10 +84,10 @@ struct HubClient: Sendable {
     )
   }
 
-  /// The hub's own words for a refusal.
+  /// The error for a request that the hub refused, with the status and text of the response.
   struct Refusal: Error, CustomStringConvertible {
     var description: String
-    /// Whether asking again can help.
+    /// True if a repeated request cannot succeed.
     var isFinal: Bool
 
     init(_ status: Int, _ text: String) {

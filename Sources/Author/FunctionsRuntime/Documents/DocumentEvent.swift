@@ -1,32 +1,33 @@
-/// One event about a document, as a trigger's handler gets it.
+/// One event about a document, as passed to the handler of a trigger.
 ///
-/// Events come at least once and can come out of order: act on the document as it is now, and give
-/// the same result when the same event, recognisable by its `id`, comes twice.
+/// Events are delivered at least once and can arrive out of order. Handlers should therefore read
+/// the current state of the document, and should produce the same result if an event with the same
+/// `id` arrives twice.
 public struct DocumentEvent<Payload: Sendable>: Sendable {
-  /// The event's id; the same on each delivery.
+  /// The event's id, which is the same in each delivery of the event.
   public var id: String
-  /// When the document changed; nil in an event made by hand.
+  /// The time at which the document changed; nil in an event made by hand.
   public var time: Timestamp?
   /// The document's path below the database, such as `chats/c1/messages/m1`.
   public var path: ResourcePath
   /// The database that holds the document.
   public var database: DatabaseName
-  /// The captures of the trigger's pattern.
+  /// The values that the wildcards of the trigger's pattern captured.
   public var params: EventParams
-  /// The document, the update or the change, decoded.
+  /// The decoded document, update or change, depending on the trigger.
   public var data: Payload
-  /// Who caused the change; nil unless the function was declared `withAuthContext`.
+  /// The caller that caused the change; nil unless the function was declared `withAuthContext`.
   public var auth: EventAuth?
-  /// The number of this event's delivery to this function, from 1.
+  /// The number of this delivery of the event to the function, starting at 1.
   public var attempt: Int
-  /// The id that follows this invocation through the logs of server and worker.
+  /// The id that identifies this invocation in the logs of the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// An event as a test makes one.
+  /// Creates an event for a test.
   ///
-  /// `params` may be left out: a function that is called directly reads them from the path.
+  /// You can omit `params`: a function that is called directly captures them from the path.
   public init(
     path: String,
     data: Payload,
@@ -55,23 +56,25 @@ public struct DocumentEvent<Payload: Sendable>: Sendable {
   public var documentName: DocumentName { DocumentName(database: database, path: path) }
 }
 
-/// The captures of a pattern such as `chats/{chatId}`: `try event.params.chatId`.
+/// The captures of a pattern such as `chats/{chatId}`, read as `try event.params.chatId`.
 @dynamicMemberLookup
 public struct EventParams: Sendable, Hashable {
-  /// The captured segments by name.
+  /// The captured path segments by wildcard name.
   public var values: [String: String]
 
-  /// Captures by name.
+  /// Creates params from captured path segments by wildcard name.
   public init(_ values: [String: String]) {
     self.values = values
   }
 
-  /// The captured segment; throws a permanent `EventError` when the pattern has no such name.
+  /// The captured segment; throws a permanent `EventError` if the pattern has no such wildcard.
   public subscript(dynamicMember name: String) -> String {
     get throws { try self[name] }
   }
 
-  /// The captured segment, for computed names; throws like the other subscript.
+  /// The captured segment for a name that is computed at run time.
+  ///
+  /// Throws a permanent `EventError` if the pattern has no such wildcard.
   public subscript(name: String) -> String {
     get throws {
       guard let value = values[name] else {
@@ -91,10 +94,10 @@ public struct DocumentUpdate<Payload: Sendable>: Sendable {
   public var before: Payload
   /// The document after the update.
   public var after: Payload
-  /// The paths of the fields that differ, as deep as maps go.
+  /// The paths of the fields that differ, down to the fields of nested maps.
   public var changedFields: [FieldPath]
 
-  /// An update, as a test makes one.
+  /// Creates an update for a test.
   public init(before: Payload, after: Payload, changedFields: [FieldPath] = []) {
     self.before = before
     self.after = after
@@ -102,16 +105,16 @@ public struct DocumentUpdate<Payload: Sendable>: Sendable {
   }
 }
 
-/// The change of a document.
+/// A change of a document of any kind: creation, update or deletion.
 public enum DocumentWrite<Payload: Sendable>: Sendable {
-  /// The document is new.
+  /// The document was created.
   case created(Payload)
-  /// The document existed and now differs in these fields.
+  /// The document existed before, and the given fields now differ.
   case updated(before: Payload, after: Payload, fields: [FieldPath])
-  /// The document is gone.
+  /// The document was deleted; the value is its last state.
   case deleted(Payload)
 
-  /// The document after the change; nil when it is gone.
+  /// The document after the change; nil if it was deleted.
   public var after: Payload? {
     switch self {
     case .created(let after), .updated(_, let after, _): after
@@ -119,7 +122,7 @@ public enum DocumentWrite<Payload: Sendable>: Sendable {
     }
   }
 
-  /// The document before the change; nil when it is new.
+  /// The document before the change; nil if it was created.
   public var before: Payload? {
     switch self {
     case .updated(let before, _, _), .deleted(let before): before

@@ -2,7 +2,7 @@ import Events
 import HTTPTypes
 import Invocation
 
-/// The shared part of functions on documents of all four kinds.
+/// The common implementation of the four kinds of functions on documents.
 struct DocumentFunction<Payload: Sendable>: Sendable {
   private let name: String
   private let pattern: String
@@ -32,7 +32,7 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
   }
 
   var definition: FunctionDefinition {
-    // An app refuses to start with a bad pattern, so a nil pattern never answers an event.
+    // An app does not start with an invalid pattern, so no event is handled with a nil pattern.
     let parsed = try? PathPattern(pattern)
     let trigger = FunctionDefinition.Trigger.document(type, pattern: pattern)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
@@ -87,6 +87,6 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
 }
 
 extension InvocationRequest {
-  /// The number of the attempt at an event, from 1.
+  /// The number of this delivery attempt, starting at 1.
   var attempt: Int { head.headerFields[Self.attemptHeader].flatMap { Int($0) } ?? 1 }
 }

@@ -1,27 +1,27 @@
 import Events
 
-/// Who caused an event, according to Eventarc's auth context.
+/// The caller that caused an event, according to Eventarc's auth context.
 ///
-/// Firestore calls end users `unknown`, with their user's id if there is one.
+/// For end users, Firestore reports the type `unknown`, with the user's id if there is one.
 public struct EventAuth: Sendable, Hashable {
   /// The kind of caller.
   public var type: Kind
-  /// The e-mail address of a service account, or a user's id; nil when unknown.
+  /// The email address of a service account, or the id of a user; nil if unknown.
   public var id: String?
 
-  /// Who caused an event, as a test makes it.
+  /// Creates a caller for a test.
   public init(_ type: Kind, id: String? = nil) {
     self.type = type
     self.id = id
   }
 
-  /// The kinds of callers.
+  /// The kinds of callers that Eventarc distinguishes.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// A service account, such as that of a server or another function.
+    /// A service account, such as the account of a server or of another function.
     case serviceAccount = "service_account"
-    /// A caller with an API key and nothing else.
+    /// A caller with an API key and no other credential.
     case apiKey = "api_key"
-    /// Google itself, as for a deletion by a time-to-live policy.
+    /// Google itself, for example when a time-to-live policy deletes a document.
     case system
     /// A caller without any credential.
     case unauthenticated

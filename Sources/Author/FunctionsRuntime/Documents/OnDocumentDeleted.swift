@@ -1,4 +1,4 @@
-/// A function that runs when a document is deleted: `event.data` is its last state.
+/// A function that runs when a document is deleted. `event.data` is the last state of the document.
 ///
 /// ```swift
 /// var forget: OnDocumentDeleted<User> {
@@ -8,30 +8,33 @@
 /// }
 /// ```
 ///
-/// Documents that do not decode are treated as by `OnDocumentCreated`.
+/// A document that does not decode is handled as described in `OnDocumentCreated`.
 public struct OnDocumentDeleted<Payload: Sendable>: CloudFunction {
   private let function: DocumentFunction<Payload>
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition { function.definition }
 
-  /// Runs the handler; params that the event lacks are read from its path.
+  /// Runs the handler.
   ///
-  /// Throws what the handler throws, and a permanent `EventError` for a path that does not match.
+  /// If the event has no params, they are captured from its path. Throws a permanent `EventError`
+  /// for a path that does not match the pattern, and rethrows the error of the handler.
   public func run(_ event: DocumentEvent<Payload>) async throws {
     try await function.run(event)
   }
 }
 
 extension OnDocumentDeleted where Payload: Decodable {
-  /// A function on the documents whose paths match a pattern, decoded.
+  /// Creates a function that receives decoded documents.
   ///
   /// - Parameters:
-  ///   - name: The name by which the function is deployed.
-  ///   - pattern: A document's path with captures, such as `chats/{chatId}/messages/{messageId}`.
-  ///   - withAuthContext: Whether `event.auth` says who caused the change.
-  ///   - options: How the function is run.
-  ///   - handler: What it does; a failing event is tried again if `options.retry` says so.
+  ///   - name: The name under which the function is deployed.
+  ///   - pattern: The pattern of the document paths, with wildcards, such as
+  ///     `chats/{chatId}/messages/{messageId}`.
+  ///   - withAuthContext: True to receive in `event.auth` the caller that caused the change.
+  ///   - options: The limits, secrets and other settings with which the function runs.
+  ///   - handler: The code that runs for each event. A failed event is retried only if
+  ///     `options.retry` allows it.
   public init(
     _ name: String,
     at pattern: String,
@@ -51,7 +54,7 @@ extension OnDocumentDeleted where Payload: Decodable {
 }
 
 extension OnDocumentDeleted where Payload == FirestoreDocument {
-  /// A function on the documents whose paths match a pattern, as they are stored.
+  /// Creates a function that receives documents as they are stored, without decoding.
   public init(
     _ name: String,
     at pattern: String,

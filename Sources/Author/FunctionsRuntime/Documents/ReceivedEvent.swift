@@ -10,7 +10,7 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// A document's event whose envelope and documents have been read; its payload is not decoded.
+/// A document event whose envelope and documents are parsed, but not yet decoded as the payload.
 struct ReceivedEvent {
   var id: String
   var kind: DocumentEventKind
@@ -19,13 +19,13 @@ struct ReceivedEvent {
   var change: ReceivedChange
   var auth: EventAuth
 
-  /// Reads an event whose documents are protobuf, base64 of protobuf, or JSON.
+  /// Parses an event whose documents are protobuf, base64-encoded protobuf, or JSON.
   init(_ event: CloudEvent) throws {
     guard let type = DocumentEventType(name: event.type) else {
       throw EventRefusal("The event type \(event.type) is not one of a Firestore document.")
     }
     let change = try WireFormat.change(from: Self.data(of: event))
-    // The data contains the exact name; the attributes repeat it, with escapes.
+    // The data contains the exact name. The attributes repeat it with escapes.
     guard let name = (change.after ?? change.before)?.name else {
       throw EventRefusal("The event has no document.")
     }
@@ -61,9 +61,10 @@ struct ReceivedEvent {
     }
   }
 
-  /// The protobuf inside base64 text, which Google's emulator sends.
+  /// Decodes base64 text, in which Google's emulator sends protobuf; other data is unchanged.
   ///
-  /// No message begins with a letter: the tags of its three fields are below the alphabet.
+  /// No protobuf message of this type begins with a letter, because the tags of its three fields
+  /// are smaller than the ASCII codes of letters.
   private static func unwrapped(_ data: [UInt8]) -> [UInt8] {
     guard let first = data.first, (65...90).contains(first) || (97...122).contains(first) else {
       return data
@@ -72,16 +73,16 @@ struct ReceivedEvent {
   }
 }
 
-/// The documents of an event.
+/// The versions of the document that an event contains, and the fields that differ.
 struct ReceivedChange {
   var before: FirestoreDocument?
   var after: FirestoreDocument?
   var updateMask: [FieldPath]
 }
 
-/// Turns one document of an event into the handler's data.
+/// A conversion of one document of an event to the handler's data.
 struct DocumentReader<Payload: Sendable>: Sendable {
-  /// Reads a document; throws `EventRefusal`, also when there is no document.
+  /// The conversion, which throws `EventRefusal` if the document is missing or does not decode.
   let read: @Sendable (FirestoreDocument?) throws -> Payload
 
   private init(_ read: @escaping @Sendable (FirestoreDocument) throws -> Payload) {
@@ -95,12 +96,12 @@ struct DocumentReader<Payload: Sendable>: Sendable {
 }
 
 extension DocumentReader where Payload == FirestoreDocument {
-  /// The document as it is stored.
+  /// A reader that passes documents on as they are stored.
   static var stored: DocumentReader { DocumentReader { $0 } }
 }
 
 extension DocumentReader where Payload: Decodable {
-  /// The document's fields, decoded.
+  /// A reader that decodes the fields of documents as the payload.
   static var decoded: DocumentReader {
     DocumentReader { document in
       do {
@@ -114,22 +115,22 @@ extension DocumentReader where Payload: Decodable {
   }
 }
 
-/// A kind of event, and how its documents become a handler's data.
+/// A kind of document event and the conversion of its documents to the handler's data.
 struct DocumentReading<Payload: Sendable>: Sendable {
   let kind: DocumentEventKind
   let read: @Sendable (ReceivedChange) throws -> Payload
 
-  /// The new document.
+  /// Reads the new document of a creation.
   static func created(_ document: DocumentReader<Payload>) -> DocumentReading {
     DocumentReading(kind: .created) { try document.read($0.after) }
   }
 
-  /// The document that is gone.
+  /// Reads the last state of a deleted document.
   static func deleted(_ document: DocumentReader<Payload>) -> DocumentReading {
     DocumentReading(kind: .deleted) { try document.read($0.before) }
   }
 
-  /// Both versions.
+  /// Reads both versions of an updated document.
   static func updated<Element>(
     _ document: DocumentReader<Element>
   ) -> DocumentReading where Payload == DocumentUpdate<Element> {
@@ -142,7 +143,7 @@ struct DocumentReading<Payload: Sendable>: Sendable {
     }
   }
 
-  /// Any of the changes.
+  /// Reads a change of any kind.
   static func written<Element>(
     _ document: DocumentReader<Element>
   ) -> DocumentReading where Payload == DocumentWrite<Element> {

@@ -3,15 +3,15 @@ import HTTPTypes
 import Invocation
 import NIOCore
 
-/// Everything between a request to an HTTP function and its handler, and back.
+/// The protocol between a request to an HTTP function and its handler.
 struct HTTPFunctionExchange: Sendable {
   let scope: FunctionScope
 
   private static let methods = "GET,HEAD,PUT,PATCH,POST,DELETE"
-  /// The header by which the Functions Framework tells its callers that the function went wrong.
+  /// The header with which the Functions Framework reports a failed function to its caller.
   private static let statusHeader = fieldName("x-google-status")
 
-  /// Answers a request, even when the handler throws.
+  /// Responds to a request, even if the handler throws.
   func reply(
     to request: InvocationRequest,
     _ handler: @Sendable (HTTPFunctionRequest) async throws -> HTTPFunctionResponse
@@ -40,7 +40,10 @@ struct HTTPFunctionExchange: Sendable {
     return reply
   }
 
-  /// The origins; nil unless the function sets them or the emulator allows all that do not refuse.
+  /// The allowed origins; nil for a function that sends no CORS headers.
+  ///
+  /// An HTTP function sends CORS headers if its options allow origins. On an emulator with the
+  /// debug feature `enablesCORS` it also sends them if its options leave the origins open.
   private var cors: CORSOrigins? {
     let origins = scope.options.cors ?? (scope.debugFeatures.enablesCORS ? .any : nil)
     return origins == CORSOrigins.none ? nil : origins
@@ -84,7 +87,7 @@ struct HTTPFunctionExchange: Sendable {
 }
 
 extension HTTPFunctionRequest {
-  /// A request as the worker received it.
+  /// Creates the request that a handler receives from the request that the worker received.
   fileprivate init(_ request: InvocationRequest, _ logger: Logger) {
     self.init(
       request.head.method,

@@ -5,26 +5,26 @@ import NIOCore
 
 /// One request to an HTTP function.
 public struct HTTPFunctionRequest: Sendable {
-  /// The method, such as `.get`; every HTTP method is possible.
+  /// The method, such as `.get`. Any HTTP method is possible.
   public var method: HTTPRequest.Method
-  /// The path below the function's own, as sent: it begins with `/`, and escapes are kept.
+  /// The path below the function's name, as sent. It begins with `/` and may contain escapes.
   public var path: String
-  /// The part after the question mark, as sent; nil without one.
+  /// The part of the target after the question mark, as sent; nil if there is no question mark.
   public var query: String?
-  /// The host, and the port if it is named, that the client called: its `Host` header; nil without one.
+  /// The host and optional port that the client called, from the `Host` header; nil if unknown.
   public var host: String?
-  /// The other header fields, as sent.
+  /// The header fields other than `Host`, as sent.
   public var headers: HTTPFields
-  /// The body, as it arrives.
+  /// The body, which can be read while it arrives.
   public var body: HTTPRequestBody
-  /// The id that follows the request through several services; nil when it has none.
+  /// The id of the trace that connects the request to other services; nil if it has none.
   public var traceID: String?
-  /// The id that follows this invocation through the logs of server and worker.
+  /// The id that identifies this invocation in the logs of the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// A request as a test makes one; `target` is a path with or without a query.
+  /// Creates a request for a test. `target` is a path with an optional query.
   public init(
     _ method: HTTPRequest.Method = .get,
     _ target: String = "/",
@@ -44,12 +44,12 @@ public struct HTTPFunctionRequest: Sendable {
     self.logger = logger
   }
 
-  /// The first value of this name in the query, decoded; nil when there is none.
+  /// Returns the first decoded value of a query parameter; nil if the query does not contain it.
   public func query(_ name: String) -> String? {
     QueryParameters(query ?? "")[name]
   }
 
-  /// The trace of W3C's `traceparent`, else of Google's older header.
+  /// Returns the trace id of the W3C header `traceparent`, or else of Google's older header.
   private static func traceID(in headers: HTTPFields) -> String? {
     if let parent = headers[InvocationRequest.traceHeader] {
       let parts = parent.split(separator: "-")
@@ -60,17 +60,18 @@ public struct HTTPFunctionRequest: Sendable {
   }
 }
 
-/// The body of a request to an HTTP function: pieces of bytes as they arrive.
+/// The body of a request to an HTTP function, as a sequence of the chunks that arrive.
 ///
-/// Read it once, by one task. The client is held up while nobody reads; whatever is unread when the
-/// function has answered is skipped. Reading throws when the client leaves or sends too much.
+/// Read it only once and in one task. While nothing reads, the client has to wait. Any bytes that
+/// are unread when the function has responded are discarded. Reading throws if the client
+/// disconnects or sends more than the limit.
 public struct HTTPRequestBody: AsyncSequence, Sendable {
-  /// Bytes in the order in which they were sent; never empty.
+  /// A chunk of bytes, in the order of sending; never empty.
   public typealias Element = [UInt8]
 
   private let body: InvocationRequest.Body
 
-  /// A body that has already arrived; empty by default.
+  /// Creates a body that has already arrived; empty by default.
   public init(_ bytes: [UInt8] = []) {
     body = .whole(ByteBuffer(bytes: bytes))
   }
@@ -79,7 +80,7 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
     self.body = body
   }
 
-  /// The whole body; throws `HTTPFunctionError` with status 413 when it is longer.
+  /// Returns the whole body; throws `HTTPFunctionError` with status 413 if it exceeds `bytesMax`.
   public func collect(upTo bytesMax: Int) async throws -> [UInt8] {
     var all: [UInt8] = []
     for try await bytes in self {
@@ -91,7 +92,7 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
     return all
   }
 
-  /// Starts reading.
+  /// Starts to read the body.
   public func makeAsyncIterator() -> AsyncIterator {
     switch body {
     case .whole(let buffer): AsyncIterator(whole: buffer, pieces: nil)
@@ -99,14 +100,14 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Reads the pieces.
+  /// The iterator over the chunks of a body.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var whole: ByteBuffer?
     fileprivate var pieces: AsyncThrowingStream<ByteBuffer, any Error>.Iterator?
 
-    /// The next piece, or nil at the end.
+    /// Returns the next chunk, or nil at the end of the body.
     ///
-    /// Throws when the client leaves or sends more than the limit.
+    /// Throws if the client disconnects or sends more than the limit.
     public mutating func next() async throws -> [UInt8]? {
       if let whole {
         self.whole = nil
@@ -115,7 +116,8 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
       while let piece = try await pieces?.next() {
         if piece.readableBytes > 0 { return Array(piece.readableBytesView) }
       }
-      // A stream ends when its reader is cancelled, and a part must not be taken for the whole.
+      // A stream also ends when its reader is cancelled. A partial body must not be mistaken for
+      // the whole.
       try Task.checkCancellation()
       return nil
     }

@@ -7,28 +7,28 @@ import NIOCore
   public import Foundation
 #endif
 
-/// An HTTP function's answer.
+/// The response of an HTTP function.
 public struct HTTPFunctionResponse: Sendable {
-  /// The status; 200 unless set.
+  /// The status of the response, 200 by default.
   public var status: HTTPResponse.Status
-  /// The header fields; the length of a body that is not streamed is added.
+  /// The header fields. The content length of a body that is not streamed is added when it is sent.
   public var headers: HTTPFields
-  /// The body.
+  /// The body, empty by default.
   public var body: Body
 
-  /// A body, either complete or written while it is sent.
+  /// A response body, either complete or written while it is sent.
   public enum Body: Sendable {
-    /// Complete bytes.
+    /// A complete body.
     case bytes([UInt8])
-    /// Bytes that a closure writes after the status and the header fields were sent.
+    /// A body that a closure writes after the status and the header fields have been sent.
     ///
-    /// The closure runs as part of the invocation: within its deadline, and cancelled when the
-    /// client goes. When it throws, the connection is cut, so that the client does not take the
-    /// part for the whole.
+    /// The closure runs as part of the invocation: the deadline applies, and the closure is
+    /// cancelled when the client disconnects. If it throws, the connection is closed early, so that
+    /// the client does not mistake the partial body for the whole.
     case stream(@Sendable (HTTPResponseWriter) async throws -> Void)
   }
 
-  /// A response with a status, header fields and a body.
+  /// Creates a response with a status, header fields and a body.
   public init(
     status: HTTPResponse.Status = .ok,
     headers: HTTPFields = [:],
@@ -39,7 +39,7 @@ public struct HTTPFunctionResponse: Sendable {
     self.body = body
   }
 
-  /// Text, in UTF-8.
+  /// Returns a response with UTF-8 text as its body.
   public static func text(
     _ text: String,
     status: HTTPResponse.Status = .ok
@@ -51,7 +51,7 @@ public struct HTTPFunctionResponse: Sendable {
     )
   }
 
-  /// A value as JSON; throws what the encoder throws.
+  /// Returns a response with a value as JSON; rethrows the error of the encoder.
   public static func json(
     _ value: some Encodable,
     status: HTTPResponse.Status = .ok,
@@ -64,7 +64,9 @@ public struct HTTPFunctionResponse: Sendable {
     )
   }
 
-  /// A body that is written while it is sent.
+  /// Returns a response whose body is written while it is sent.
+  ///
+  /// If `write` throws, the connection is closed early.
   public static func stream(
     contentType: String = "application/octet-stream",
     status: HTTPResponse.Status = .ok,
@@ -78,42 +80,42 @@ public struct HTTPFunctionResponse: Sendable {
   }
 }
 
-/// Writes a streamed body.
+/// A writer for the body of a streamed response.
 public struct HTTPResponseWriter: Sendable {
   private let send: @Sendable ([UInt8]) async throws -> Void
 
-  /// A writer whose bytes go to a closure, as a test makes one.
+  /// Creates a writer that passes its bytes to a closure, for use in tests.
   public init(_ send: @escaping @Sendable ([UInt8]) async throws -> Void) {
     self.send = send
   }
 
-  /// Sends bytes; waits while the client is slow, and throws once it has gone.
+  /// Sends bytes. Waits while the client is slow, and throws after it has disconnected.
   public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
     try await send(Array(bytes))
   }
 
-  /// Sends text in UTF-8; waits while the client is slow, and throws once it has gone.
+  /// Sends text in UTF-8. Waits while the client is slow, and throws after it has disconnected.
   public func write(_ text: String) async throws {
     try await send(Array(text.utf8))
   }
 }
 
-/// An error that the client of an HTTP function may see, as a status and a line of text.
+/// An error that is shown to the client of an HTTP function, as a status and a line of text.
 ///
-/// For any other error that a handler throws, the client gets 500 without the text, which goes to
-/// the log.
+/// Any other error that a handler throws is hidden. The client receives status 500, and the text of
+/// the error goes to the log.
 public struct HTTPFunctionError: Error, Sendable, CustomStringConvertible {
   /// The status, such as `.notFound`.
   public var status: HTTPResponse.Status
-  /// The text that the client gets.
+  /// The text of the response body.
   public var message: String
 
-  /// An error for the client.
+  /// Creates an error with the status and the text that the client receives.
   public init(_ status: HTTPResponse.Status, _ message: String) {
     self.status = status
     self.message = message
   }
 
-  /// The status and the message.
+  /// The status, followed by the message.
   public var description: String { "\(status): \(message)" }
 }

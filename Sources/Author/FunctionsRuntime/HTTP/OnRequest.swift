@@ -1,4 +1,4 @@
-/// An HTTP function: it gets requests as they are and answers as it likes.
+/// A function that handles plain HTTP requests.
 ///
 /// ```swift
 /// var upload: OnRequest {
@@ -10,17 +10,20 @@
 /// }
 /// ```
 ///
-/// It serves all methods and all paths below its name. Bodies are streamed both ways: a request's
-/// up to 32 MiB, a response's without bound within the function's timeout. When the client goes
-/// away the handler's task is cancelled. With the option `cors`, preflights are answered before the
-/// handler. An `HTTPFunctionError` that the handler throws is sent with its status and text; any
-/// other error is logged, and the client gets 500.
+/// The function receives requests with all methods, for all paths below its name. Request bodies of
+/// up to 32 MiB are streamed to it. Response bodies can be streamed too, without a size limit, as
+/// long as the function's timeout allows. When the client disconnects, the task of the handler is
+/// cancelled.
+///
+/// With the option `cors`, preflight requests are answered without running the handler. An
+/// `HTTPFunctionError` that the handler throws is sent with its status and text. Any other error is
+/// logged, and the client receives status 500.
 public struct OnRequest: CloudFunction {
   private let name: String
   private let options: FunctionOptions
   private let handler: @Sendable (HTTPFunctionRequest) async throws -> HTTPFunctionResponse
 
-  /// A function that answers requests.
+  /// Creates a function that responds to HTTP requests.
   public init(
     _ name: String,
     options: RequestOptions = RequestOptions(),
@@ -31,14 +34,14 @@ public struct OnRequest: CloudFunction {
     self.handler = handler
   }
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .http, options: options) { request, scope in
       await HTTPFunctionExchange(scope: scope).reply(to: request, handler)
     }
   }
 
-  /// Runs the handler; throws what it throws.
+  /// Runs the handler and rethrows its error.
   public func run(_ request: HTTPFunctionRequest) async throws -> HTTPFunctionResponse {
     try await handler(request)
   }

@@ -2,18 +2,18 @@ import HTTPTypes
 import Invocation
 import NIOCore
 
-/// Which pages of other origins may talk to a function from a browser.
+/// The origins whose pages may call a function from a browser.
 public enum CORSOrigins: Sendable, Hashable {
-  /// All pages; the origin is reflected.
+  /// Pages of all origins. The response repeats the origin of the request.
   case any
-  /// No page: browsers hide the replies from the pages that asked.
+  /// No pages of other origins: browsers hide the responses from the pages that sent the requests.
   case none
-  /// Pages of these origins, such as `https://app.example`, and no others.
+  /// Only pages of these origins, such as `https://app.example`.
   case only(Set<String>)
-  /// The usual origins for the kind of function: `any` for callables, `none` for HTTP functions.
+  /// The default for the kind of function: `any` for callables, `none` for HTTP functions.
   case standard
 
-  /// These origins; nil when the app's defaults or the function's kind decide.
+  /// The origins; nil for `standard`, so that the app's defaults or the function's kind decide.
   var unlessStandard: CORSOrigins? { self == .standard ? nil : self }
 
   private func allowed(_ request: HTTPRequest) -> String? {
@@ -25,7 +25,7 @@ public enum CORSOrigins: Sendable, Hashable {
     }
   }
 
-  /// Adds the headers that a reply needs so that a page may read it.
+  /// Adds the CORS headers that allow a page to read the response.
   func apply(to head: inout HTTPResponse, for request: HTTPRequest) {
     guard self != .none else { return }
     head.headerFields[.accessControlAllowOrigin] = allowed(request)
@@ -34,7 +34,7 @@ public enum CORSOrigins: Sendable, Hashable {
     head.headerFields[.vary] = present.map { "\($0), Origin" } ?? "Origin"
   }
 
-  /// The answer to a browser that asks whether a page may send a request.
+  /// Returns the response to a preflight request, which asks whether a page may send a request.
   func preflight(for request: HTTPRequest, methods: String) -> InvocationReply {
     var head = HTTPResponse(status: .noContent)
     head.headerFields[.contentLength] = "0"

@@ -1,6 +1,7 @@
-/// The options of every kind of function, as the host and the manifest see them.
+/// The options of every kind of function, as used by the host and the manifest.
 ///
-/// Authors set the options of one kind, such as `CallableOptions`, or `GlobalOptions` for all.
+/// Authors set options for one kind of function, such as `CallableOptions`, or `GlobalOptions` for
+/// all.
 package struct FunctionOptions: Sendable, Hashable {
   package var region: String?
   package var memory: FunctionMemory?
@@ -15,7 +16,6 @@ package struct FunctionOptions: Sendable, Hashable {
   package var enforceAppCheck: Bool?
   package var consumeAppCheckToken: Bool?
 
-  /// Options, all of which have defaults.
   package init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -44,9 +44,9 @@ package struct FunctionOptions: Sendable, Hashable {
     self.consumeAppCheckToken = consumeAppCheckToken
   }
 
-  /// Takes over an app's defaults for options that this function has not set.
+  /// Applies an app's defaults to the options that this function has not set.
   ///
-  /// Only defaults that apply to the function's kind are taken over.
+  /// A default is ignored if it has no meaning for the function's kind of trigger.
   mutating func fall(backTo defaults: FunctionOptions, for trigger: FunctionDefinition.Trigger) {
     region = region ?? defaults.region
     memory = memory ?? defaults.memory

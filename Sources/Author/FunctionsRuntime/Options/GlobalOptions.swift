@@ -1,27 +1,29 @@
-/// The options of all functions of an app that do not set their own.
+/// The default options of an app, for functions that do not set the options themselves.
 ///
-/// Each option applies to the kinds of functions that have it.
+/// An option has no effect on kinds of functions that do not have it.
 public struct GlobalOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; an option that is not given has Hearth's default, which is that of Cloud Functions.
+  /// Creates the options. An option that is not given has the default of Cloud Functions.
   ///
   /// - Parameters:
-  ///   - region: Where the functions run, such as `europe-west1`; `us-central1` by default.
-  ///   - memory: Memory of one worker; 256 MiB by default.
-  ///   - timeout: Total time of one invocation; 60 seconds by default. At most 540 seconds for
-  ///     events, 1800 for schedules and tasks, and 3600 for what clients call; parts of a second
-  ///     count as a whole one.
-  ///   - concurrency: Invocations that one worker runs at once; 80 by default, at most 1000.
-  ///   - minInstances: Workers kept running even when idle; 0 by default.
-  ///   - maxInstances: Workers at most; unbounded by default.
-  ///   - secrets: Names of secrets that the workers get as environment variables.
-  ///   - retry: Whether and how failing events, scheduled runs and tasks are tried again.
-  ///   - dates: How dates look in the JSON of callables, plain JSON functions, events and tasks.
-  ///   - cors: Which pages of other origins may call callables and HTTP functions.
-  ///   - enforceAppCheck: Whether callables refuse calls without a valid App Check token.
-  ///   - consumeAppCheckToken: Whether callables are told if a call's App Check token was used
-  ///     before.
+  ///   - region: The region in which the functions run, such as `europe-west1`; `us-central1` by
+  ///     default.
+  ///   - memory: The memory of one worker; 256 MiB by default.
+  ///   - timeout: The time limit of one invocation; 60 seconds by default. At most 540 seconds for
+  ///     events, 1800 for schedules and tasks, and 3600 for callables and HTTP functions. A
+  ///     fraction of a second is rounded up.
+  ///   - concurrency: The number of invocations that one worker runs at once; 80 by default, at
+  ///     most 1000.
+  ///   - minInstances: The number of workers that keep running even if idle; 0 by default.
+  ///   - maxInstances: The maximum number of workers; unlimited by default.
+  ///   - secrets: The names of the secrets that the workers receive as environment variables.
+  ///   - retry: The rule for retrying failed events, scheduled runs and tasks.
+  ///   - dates: The format of dates in the JSON of callables, typed functions, events and tasks.
+  ///   - cors: The origins whose pages may call callables and HTTP functions.
+  ///   - enforceAppCheck: True to refuse calls to callables without a valid App Check token.
+  ///   - consumeAppCheckToken: True to tell callables whether the App Check token of a call was
+  ///     used before.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -53,7 +55,7 @@ public struct GlobalOptions: Sendable, Hashable {
   }
 }
 
-/// The sizes of memory that Cloud Functions offers.
+/// The memory sizes that Cloud Functions offers.
 public enum FunctionMemory: Int, Sendable, Hashable, CaseIterable {
   case mib128 = 128
   case mib256 = 256

@@ -1,17 +1,20 @@
-// The options of each kind of function. Options without meaning for a kind are missing there, so
-// that setting them does not compile.
+// The options of each kind of function. An option without meaning for a kind does not exist in its
+// type, so that setting it does not compile.
 
 /// The options of `OnCall` and `OnStreamingCall`.
 ///
-/// `dates` is how dates look in the JSON; `secondsSince2001` by default, as the Swift client
-/// writes. `cors` names the pages of other origins that may call; `any` by default.
-/// `enforceAppCheck` refuses calls without a valid App Check token, which are otherwise only
-/// logged; `consumeAppCheckToken` tells the handler whether the token was used before. The other
-/// options are as in `GlobalOptions`.
+/// - `dates`: the format of dates in the JSON; `secondsSince2001` by default, as the Swift client
+///   writes them.
+/// - `cors`: the origins whose pages may call the function; `any` by default.
+/// - `enforceAppCheck`: true to refuse calls without a valid App Check token. Otherwise an invalid
+///   token is only logged.
+/// - `consumeAppCheckToken`: true to tell the handler whether the token was used before.
+///
+/// See `GlobalOptions` for the other options.
 public struct CallableOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -43,12 +46,12 @@ public struct CallableOptions: Sendable, Hashable {
 
 /// The options of `OnRequest`.
 ///
-/// `cors` names the pages of other origins that may call; `none` by default. The other options are
-/// as in `GlobalOptions`.
+/// `cors` sets the origins whose pages may call the function; `none` by default. See
+/// `GlobalOptions` for the other options.
 public struct RequestOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -74,12 +77,12 @@ public struct RequestOptions: Sendable, Hashable {
 
 /// The options of `OnTyped`.
 ///
-/// `dates` is how dates look in the JSON; RFC 3339 by default. The other options are as in
-/// `GlobalOptions`.
+/// `dates` sets the format of dates in the JSON; RFC 3339 by default. See `GlobalOptions` for the
+/// other options.
 public struct TypedOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -105,13 +108,13 @@ public struct TypedOptions: Sendable, Hashable {
 
 /// The options of functions on documents and of `OnSchedule`.
 ///
-/// `retry` says whether and how a failing event or run is tried again; without it the failure is
-/// only recorded. A single failure can override it by an `EventError`. The other options are as in
-/// `GlobalOptions`.
+/// `retry` sets the rule for retrying failed events and scheduled runs. Without it a failure is
+/// only recorded. A handler can override the rule for a single failure by throwing an `EventError`.
+/// See `GlobalOptions` for the other options.
 public struct EventOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -137,12 +140,12 @@ public struct EventOptions: Sendable, Hashable {
 
 /// The options of `OnCloudEvent`.
 ///
-/// `retry` is as in `EventOptions`. `dates` is how dates look in the event's JSON; RFC 3339 by
-/// default. The other options are as in `GlobalOptions`.
+/// `retry` sets the rule for retrying failed events, as in `EventOptions`. `dates` sets the format
+/// of dates in the event's JSON; RFC 3339 by default. See `GlobalOptions` for the other options.
 public struct CloudEventOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -170,13 +173,13 @@ public struct CloudEventOptions: Sendable, Hashable {
 
 /// The options of `OnTaskDispatched`.
 ///
-/// `retry` says when and how often a failing task is tried again; without it, three times. `dates`
-/// is how dates look in the payload; RFC 3339 by default. The other options are as in
-/// `GlobalOptions`.
+/// `retry` sets when and how often a failed task is retried. Without it a task has three attempts.
+/// `dates` sets the format of dates in the payload; RFC 3339 by default. See `GlobalOptions` for
+/// the other options.
 public struct TaskQueueOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Options; those not given fall back to the app's defaults.
+  /// Creates the options. An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,

@@ -1,28 +1,28 @@
-/// When a failing event, scheduled run or task is tried again; `true` and `false` are policies too.
+/// The rule for retrying failed events, scheduled runs and tasks, or simply `true` or `false`.
 ///
 /// ```swift
 /// options: .init(retry: true)
 /// options: .init(retry: .init(attempts: 5, minBackOff: .seconds(1), maxBackOff: .seconds(60)))
 /// ```
 ///
-/// `retry: true` takes every default: events are tried for a day, tasks three times, scheduled runs
-/// five more times. `retry: false` tries once. A single failure can override the policy by an
-/// `EventError`.
+/// `retry: true` uses all defaults: events are retried for a day, tasks have three attempts, and
+/// scheduled runs are retried up to five times. `retry: false` makes a single attempt. A handler
+/// can override the policy for a single failure by throwing an `EventError`.
 public struct RetryPolicy: Sendable, Hashable, ExpressibleByBooleanLiteral {
-  /// Tries in all, including the first; nil for the kind's default.
+  /// The number of attempts, including the first; nil for the default of the function's kind.
   ///
-  /// With a `window` and without `attempts`, only the window bounds the tries.
+  /// With a `window` and without `attempts`, only the window limits the attempts.
   public var attempts: Int?
-  /// The time since the first try after which there are no further tries.
+  /// The time since the first attempt after which no further attempts are made.
   public var window: Duration?
   /// The wait after the first failure.
   public var minBackOff: Duration?
-  /// The longest wait.
+  /// The longest wait between two attempts.
   public var maxBackOff: Duration?
-  /// How often the wait doubles before it grows by equal steps.
+  /// The number of times that the wait doubles. After that it grows by equal steps.
   public var doublings: Int?
 
-  /// A policy; nil members have the default of the function's kind.
+  /// Creates a policy. Settings that are nil have the default of the function's kind.
   public init(
     attempts: Int? = nil,
     window: Duration? = nil,
@@ -37,15 +37,15 @@ public struct RetryPolicy: Sendable, Hashable, ExpressibleByBooleanLiteral {
     self.doublings = doublings
   }
 
-  /// All defaults for `true`, a single try for `false`.
+  /// Creates a policy with all defaults for `true`, or with a single attempt for `false`.
   public init(booleanLiteral value: Bool) {
     self.init(attempts: value ? nil : 1)
   }
 
-  /// Whether there is a second try at all.
+  /// True if the policy allows a second attempt.
   var triesAgain: Bool { attempts != 1 }
 
-  /// The problems of the policy, as ends of sentences.
+  /// The problems of the policy, as sentence endings that follow the function's name.
   var problems: [String] {
     var problems: [String] = []
     if let attempts, attempts < 1 {

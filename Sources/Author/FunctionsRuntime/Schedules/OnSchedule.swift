@@ -2,7 +2,7 @@ import HTTPTypes
 import Invocation
 import NIOCore
 
-/// A function that runs by the clock.
+/// A function that runs on a schedule.
 ///
 /// ```swift
 /// var nightly: OnSchedule {
@@ -12,7 +12,7 @@ import NIOCore
 /// }
 /// ```
 ///
-/// A run that fails is tried again only if the option `retry` says so.
+/// A failed run is retried only if the option `retry` allows it.
 public struct OnSchedule: CloudFunction {
   private let name: String
   private let schedule: String
@@ -20,15 +20,16 @@ public struct OnSchedule: CloudFunction {
   private let options: FunctionOptions
   private let handler: @Sendable (ScheduleEvent) async throws -> Void
 
-  /// A function on a schedule.
+  /// Creates a function that runs on a schedule.
   ///
   /// - Parameters:
-  ///   - name: The name by which the function is deployed.
-  ///   - schedule: Unix cron (`0 3 * * *`) or App Engine's words (`every 5 minutes`).
-  ///   - timeZone: The zone of the schedule's times, a name of the IANA database such as
-  ///     `Europe/Berlin`; UTC without one.
-  ///   - options: How the function is run.
-  ///   - handler: What it does.
+  ///   - name: The name under which the function is deployed.
+  ///   - schedule: The schedule in Unix cron syntax (`0 3 * * *`) or in App Engine syntax (`every 5
+  ///     minutes`).
+  ///   - timeZone: The time zone of the schedule, a name of the IANA database such as
+  ///     `Europe/Berlin`; UTC by default.
+  ///   - options: The limits, secrets and other settings with which the function runs.
+  ///   - handler: The code that runs at each time of the schedule.
   public init(
     _ name: String,
     schedule: String,
@@ -43,7 +44,7 @@ public struct OnSchedule: CloudFunction {
     self.handler = handler
   }
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     let trigger = FunctionDefinition.Trigger.schedule(schedule, timeZone: timeZone)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
@@ -55,26 +56,26 @@ public struct OnSchedule: CloudFunction {
     }
   }
 
-  /// Runs the handler; throws what it throws.
+  /// Runs the handler and rethrows its error.
   public func run(_ event: ScheduleEvent) async throws {
     try await handler(event)
   }
 }
 
-/// One run of a function on a schedule.
+/// One run of a scheduled function.
 public struct ScheduleEvent: Sendable {
-  /// The time for which the run was planned; the same on each attempt.
+  /// The planned time of the run, which is the same in each attempt.
   public var scheduleTime: Timestamp
-  /// The name of the schedule's job; nil when unknown.
+  /// The name of the Cloud Scheduler job; nil if unknown.
   public var jobName: String?
-  /// The number of the attempt at this run, from 1.
+  /// The number of this attempt at the run, starting at 1.
   public var attempt: Int
-  /// The id that follows this invocation through the logs of server and worker.
+  /// The id that identifies this invocation in the logs of the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// A run as a test makes one.
+  /// Creates a run for a test.
   public init(
     scheduleTime: Timestamp,
     jobName: String? = nil,
@@ -91,7 +92,7 @@ public struct ScheduleEvent: Sendable {
 }
 
 extension ScheduleEvent {
-  /// Reads Cloud Scheduler's request, whose body does not matter.
+  /// Reads the headers of Cloud Scheduler's request and ignores its body.
   fileprivate init(_ request: InvocationRequest, _ scope: FunctionScope) throws {
     let fields = request.head.headerFields
     guard request.head.method == .post else {

@@ -10,7 +10,7 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// A client of the REST surface of Cloud Tasks, or of an emulator of it, like `firebase-admin`.
+/// A client of the REST API of Cloud Tasks or of its emulator, comparable to `firebase-admin`.
 package struct CloudTasksEnqueuer: TaskEnqueuer {
   private let endpoint: String
   private let isEmulated: Bool
@@ -19,11 +19,12 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
   private let http: any HTTPTransport
   private let now: @Sendable () -> Timestamp
 
-  /// Reads `CLOUD_TASKS_EMULATOR_HOST` and the project from an environment that is handed in.
+  /// Creates a client from `CLOUD_TASKS_EMULATOR_HOST` and the project variables of `environment`.
   ///
-  /// Without an emulator the tasks go to Google, with `tokens`, or with the credentials that the
-  /// environment names; tasks of a function that an emulator runs never do. A missing variable
-  /// throws with the first task and not here, because most functions need none of them.
+  /// Without an emulator the tasks go to Google. They are authorized with `tokens`, or else with
+  /// the credentials that the environment names. Functions that run in an emulator use no
+  /// credentials of the environment, so their tasks never go to Google. A missing variable throws
+  /// with the first task instead of here, because most functions enqueue no tasks.
   package init(
     environment: [String: String],
     tokens: (any AccessTokenSource)? = nil,
@@ -72,7 +73,8 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
     ])
     let body = try JSONWriter.write(.map(["task": .map(fields)]))
     let reply = try await send("POST", queue + ["tasks"], body, describing: task.id)
-    // An answer without a name is no failure: the task exists, and only a made-up id is unknown.
+    // A response without a name is not a failure. The task exists, and only a generated id is
+    // unknown.
     guard case .map(let created)? = try? JSONReader.read(reply),
       case .string(let name)? = created["name"], let id = name.split(separator: "/").last
     else { return task.id ?? "" }
@@ -95,14 +97,15 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
     return ["projects", project, "locations", queue.region, "queues", queue.function]
   }
 
-  /// The address at which Cloud Functions serves a queue's function.
+  /// Returns the URL at which Cloud Functions serves the function of a queue.
   private func url(of queue: TaskQueueName, _ path: [String]) -> String {
     "https://\(queue.region)-\(path[1]).cloudfunctions.net/\(queue.function)"
   }
 
   private func later(by delay: Duration) -> Timestamp {
     let micros = delay / .microseconds(1)
-    // Ten years, more than Cloud Tasks accepts, keep the sum within a timestamp's range.
+    // The limit of ten years keeps the sum within the range of a timestamp. Cloud Tasks accepts
+    // less.
     return Timestamp(microseconds: now().microseconds + Int64(min(micros, 3.2e14)))
   }
 
@@ -170,12 +173,12 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
     throw Self.error(of: response)
   }
 
-  /// The error in a reply of Google's form, or one for its status.
+  /// Returns the error in a response of Google's form, or an error for the status of any other.
   private static func error(of response: OutboundResponse) -> TaskQueueError {
     var code: StatusCode =
       StatusCode.allCases.first { $0.httpStatus == response.status && $0 != .ok } ?? .unknown
     var message = "The queue answered \(response.status)."
-    // A body in another form adds nothing to the status.
+    // A body in another form adds no information to the status.
     if case .map(let body)? = try? JSONReader.read(response.body),
       case .map(let error)? = body["error"]
     {
@@ -185,22 +188,22 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
     return TaskQueueError(code, message)
   }
 
-  // The account that firebase-admin names to emulators.
+  // The account that firebase-admin sends to emulators.
   private static let emulatedAccount = "emulated-service-acct@email.com"
 }
 
 extension Timestamp {
-  /// The present time of this machine.
+  /// The current time of this machine.
   package static var ofWallClock: Timestamp {
     Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
   }
 }
 
 extension TaskQueueing {
-  /// The invocation's place for tasks; outside one, the place from the process's environment.
+  /// The task queueing of the current invocation, or of the process outside invocations.
   static var here: TaskQueueing { current ?? ofProcess }
 
-  // Scripts that fill a queue run no app, so nothing else could read the environment for them.
+  // Scripts that fill a queue do not run an app, so the environment is read here for them.
   private static let ofProcess = TaskQueueing(
     enqueuer: CloudTasksEnqueuer(environment: ProcessInfo.processInfo.environment)
   )

@@ -2,7 +2,7 @@ import DocumentModel
 import Invocation
 import RuntimeSupport
 
-/// A function that works through a queue of tasks, and the typed way to fill that queue.
+/// A function that processes a queue of tasks. It also adds typed tasks to that queue.
 ///
 /// ```swift
 /// struct Backfill: Sendable {
@@ -16,8 +16,8 @@ import RuntimeSupport
 /// try await backfill.embed.enqueue(EmbedJob(messageID: "m1"), after: .seconds(30))
 /// ```
 ///
-/// A task that fails is tried three times unless the option `retry` says otherwise. Dates in the
-/// payload are RFC 3339 unless the option `dates` says otherwise.
+/// A failed task has three attempts unless the option `retry` sets another rule. Dates in the
+/// payload are in RFC 3339 format unless the option `dates` sets another format.
 public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
   /// The name of the function and of its queue.
   public let name: String
@@ -25,7 +25,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
   private let options: FunctionOptions
   private let handler: @Sendable (TaskRequest<Payload>) async throws -> Void
 
-  /// A function that works through the queue with its name.
+  /// Creates a function that processes the queue with its name.
   public init(
     _ name: String,
     rateLimits: TaskRateLimits = TaskRateLimits(),
@@ -38,7 +38,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     self.handler = handler
   }
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .taskQueue(rateLimits), options: options) {
       request,
@@ -47,21 +47,22 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     }
   }
 
-  /// Runs the handler at once, without a queue; throws what it throws.
+  /// Runs the handler immediately, without a queue, and rethrows its error.
   public func run(_ task: TaskRequest<Payload>) async throws {
     try await handler(task)
   }
 
-  // MARK: - The queue
+  //MARK: - The queue
 
-  /// Adds a task, to run as soon as the queue's limits allow but not before `delay` has passed.
+  /// Adds a task to the queue and returns its id.
   ///
-  /// A task with an `id` is added once: while it waits, and for some time after, adding another
-  /// task with the same id throws `alreadyExists`. `dispatchDeadline` bounds one try, 15 seconds to
-  /// 30 minutes. Returns the task's id. Throws `TaskQueueError`.
+  /// The task runs when the limits of the queue allow, but not before `delay` has passed. A task
+  /// with an `id` is added only once. While the task waits, and for some time after it has run,
+  /// another task with the same id throws `alreadyExists`. `dispatchDeadline` limits the duration
+  /// of one attempt, from 15 seconds to 30 minutes. Throws `TaskQueueError`.
   ///
-  /// Inside a function the task goes to the server that runs the function. Elsewhere
-  /// `CLOUD_TASKS_EMULATOR_HOST` says where, and without it the task goes to Cloud Tasks.
+  /// Inside a function the task goes to the server that runs the function. Elsewhere it goes to the
+  /// emulator in `CLOUD_TASKS_EMULATOR_HOST`, or to Cloud Tasks if that variable is not set.
   @discardableResult
   public func enqueue(
     _ payload: Payload,
@@ -75,9 +76,10 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     return try await enqueue(payload, id, .after(delay), dispatchDeadline)
   }
 
-  /// Adds a task to run at a time, or at once when that time is past.
+  /// Adds a task that runs at a given time, or immediately if that time has passed.
   ///
-  /// Otherwise like `enqueue(_:id:after:dispatchDeadline:)`. Throws `TaskQueueError`.
+  /// In all other respects it works like `enqueue(_:id:after:dispatchDeadline:)`. Throws
+  /// `TaskQueueError`.
   @discardableResult
   public func enqueue(
     _ payload: Payload,
@@ -88,9 +90,9 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     try await enqueue(payload, id, .at(time), dispatchDeadline)
   }
 
-  /// Removes a task that has not run yet; a missing task is no error.
+  /// Removes a task that has not run yet. A task that does not exist is not an error.
   ///
-  /// Throws `TaskQueueError`.
+  /// Throws `TaskQueueError` for an invalid id and for any other failure.
   public func delete(id: String) async throws {
     try Self.check(id)
     let queueing = TaskQueueing.here

@@ -1,7 +1,7 @@
 package import DocumentModel
 import RuntimeSupport
 
-/// Takes tasks for the queues of functions.
+/// A destination for tasks, which adds them to the queues of functions.
 ///
 /// Both methods throw `TaskQueueError`.
 package protocol TaskEnqueuer: Sendable {
@@ -12,36 +12,35 @@ package protocol TaskEnqueuer: Sendable {
   func delete(id: String, from queue: TaskQueueName) async throws
 }
 
-/// A queue by its region and its function, whose name it has.
+/// A task queue, identified by its function, which has the same name, and its region.
 package struct TaskQueueName: Sendable, Hashable {
   package var function: String
   package var region: String
 
-  /// The queue of a function.
   package init(function: String, region: String) {
     self.function = function
     self.region = region
   }
 }
 
-/// A task on its way to a queue.
+/// A task that is being added to a queue.
 package struct OutgoingTask: Sendable {
   package var queue: TaskQueueName
-  /// The task's id; nil lets the queue make one up.
+  /// The task's id; nil to let the queue generate one.
   package var id: String?
   package var time: Time
-  /// How long one try may take; nil for the queue's own limit.
+  /// The time limit of one attempt; nil for the queue's own limit.
   package var dispatchDeadline: Duration?
-  /// The JSON for the function: `{"data": …}`.
+  /// The JSON body for the function: `{"data": …}`.
   package var body: [UInt8]
 
-  /// When the task must run.
+  /// The time at which the task should run.
   package enum Time: Sendable, Hashable {
     case after(Duration)
     case at(Timestamp)
   }
 
-  /// A task; the enqueuer that takes it checks it.
+  /// Creates a task without checking it. The enqueuer checks the values.
   package init(
     queue: TaskQueueName,
     id: String?,
@@ -57,17 +56,17 @@ package struct OutgoingTask: Sendable {
   }
 }
 
-/// Why a task was not taken or not removed.
+/// The error of a task that could not be added or removed.
 public struct TaskQueueError: Error, Sendable, Equatable {
   /// The status of the failure.
   ///
   /// It is `alreadyExists` for an id that is or was in use, `notFound` for a missing task or queue,
-  /// and `invalidArgument` for what no queue would accept.
+  /// and `invalidArgument` for values that no queue would accept.
   public var code: StatusCode
-  /// What happened, and what to do.
+  /// A sentence that explains the failure and what to do about it.
   public var message: String
 
-  /// An error with a status and a sentence.
+  /// Creates an error with a status and a message.
   public init(_ code: StatusCode, _ message: String) {
     self.code = code
     self.message = message
@@ -75,24 +74,23 @@ public struct TaskQueueError: Error, Sendable, Equatable {
 }
 
 extension TaskQueueError: CustomStringConvertible {
-  /// The code's name and the message.
+  /// The name of the code, followed by the message.
   public var description: String { "\(code.name): \(message)" }
 }
 
-/// Where the tasks of the current invocation go, and the options of the functions around it.
+/// The destination of the tasks of the current invocation, and the options of the app's functions.
 package struct TaskQueueing: Sendable {
   package var enqueuer: any TaskEnqueuer
-  /// The options of the app's functions, its defaults included.
+  /// The options of the app's functions by name, including the app's defaults.
   package var options: [String: FunctionOptions]
 
-  /// A place for tasks.
   package init(enqueuer: any TaskEnqueuer, options: [String: FunctionOptions] = [:]) {
     self.enqueuer = enqueuer
     self.options = options
   }
 
-  /// The current place, which the host sets around each invocation.
+  /// The destination of tasks in the current task, which the host sets for each invocation.
   ///
-  /// It is nil outside invocations, where the process's environment decides.
+  /// Nil outside invocations, where the environment of the process decides.
   @TaskLocal package static var current: TaskQueueing?
 }

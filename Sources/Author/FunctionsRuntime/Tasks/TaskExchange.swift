@@ -10,16 +10,16 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// Everything between Cloud Tasks' request and a handler, and back.
+/// The protocol between Cloud Tasks' request and the handler of a task.
 ///
-/// The envelope and the errors are a callable's; success is 204.
+/// The envelope and the errors have the form of a callable's. A success has the status 204.
 struct TaskExchange {
   let scope: FunctionScope
 
-  /// The form of payloads, on which enqueuing and dispatch agree.
+  /// Returns the JSON dialect of payloads, which must be the same for enqueuing and dispatch.
   static func dialect(_ dates: JSONDates?) -> ValueDialect { .json(dates: dates ?? .rfc3339) }
 
-  /// Answers a task in every case.
+  /// Responds to a task in every case, even if it is invalid or the handler throws.
   func reply<Payload: Decodable & Sendable>(
     to request: InvocationRequest,
     _ handler: (TaskRequest<Payload>) async throws -> Void
@@ -86,14 +86,14 @@ struct TaskExchange {
     )
   }
 
-  /// Reads seconds since 1970 with a fraction, from Cloud Tasks, or RFC 3339, from its emulator.
+  /// Reads a time: seconds since 1970 from Cloud Tasks, or RFC 3339 from its emulator.
   private static func time(_ text: String) -> Timestamp? {
     if let time = Timestamp(text) { return time }
     guard let seconds = Double(text), seconds.magnitude < 1e12 else { return nil }
     return Timestamp(microseconds: Int64((seconds * 1_000_000).rounded()))
   }
 
-  /// The claims of a bearer token; nil for `owner` and anything else that is not a token.
+  /// Returns the owner of a bearer token; nil for `owner` and any other text that is not a token.
   private static func caller(_ authorization: String) -> AuthenticatedUser? {
     let words = authorization.split(separator: " ")
     guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
@@ -101,7 +101,7 @@ struct TaskExchange {
     guard parts.count == 3 else { return nil }
     var base64 = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
     base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-    // Any other text leaves the caller unknown; Cloud Run decides who may call at all.
+    // Any other text leaves the caller unknown. Cloud Run decides who may call the function at all.
     guard let json = Data(base64Encoded: base64),
       case .map(let claims)? = try? JSONReader.read(json, unwrapsIntegers: false),
       case .string(let subject)? = claims["sub"]

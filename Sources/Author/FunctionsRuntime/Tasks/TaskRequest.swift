@@ -1,33 +1,34 @@
-/// One task, as its handler gets it.
+/// One task, as passed to its handler.
 public struct TaskRequest<Payload: Sendable>: Sendable {
-  /// The enqueued data.
+  /// The decoded payload of the task.
   public var data: Payload
-  /// The queue's name, which is the function's.
+  /// The name of the queue, which is also the name of the function.
   public var queueName: String
-  /// The task's id within the queue: the one given when it was enqueued, or a made-up one.
+  /// The task's id within the queue, either given when the task was enqueued or generated.
   public var taskName: String
-  /// The number of tries before this one, whatever their outcome.
+  /// The number of attempts before this one, regardless of their outcome.
   public var retryCount: Int
-  /// The number of answers that the function has given to earlier tries.
+  /// The number of earlier attempts to which the function responded.
   ///
-  /// It leaves out tries that ended without an answer, or with a status of 500 and above.
+  /// Attempts that ended without a response, or with a status of 500 or above, do not count.
   public var executionCount: Int
-  /// When the task was due; nil when unknown.
+  /// The time at which the task was due; nil if unknown.
   public var scheduledTime: Timestamp?
-  /// The HTTP status of the previous try; nil on the first one.
+  /// The HTTP status of the previous attempt; nil in the first attempt.
   public var previousResponse: Int?
-  /// Why the task is tried again, in Cloud Tasks' words.
+  /// The reason for the retry, as stated by Cloud Tasks; nil if it states none.
   public var retryReason: String?
-  /// The owner of the request's token; in production, the queue's service account.
+  /// The owner of the request's token. In production this is the service account of the queue.
   ///
-  /// Cloud Run has verified the token before the function runs; here its claims are only read.
+  /// The token is not verified here, because Cloud Run has verified it before the function runs.
+  /// Nil if the request has no token with claims.
   public var caller: AuthenticatedUser?
-  /// The id that follows this invocation through the logs of server and worker.
+  /// The id that identifies this invocation in the logs of the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// A task as a test makes one.
+  /// Creates a task for a test.
   public init(
     data: Payload,
     queueName: String = "test",
@@ -54,24 +55,28 @@ public struct TaskRequest<Payload: Sendable>: Sendable {
     self.logger = logger
   }
 
-  /// The number of this try, from 1.
+  /// The number of this attempt, starting at 1.
   public var attempt: Int { retryCount + 1 }
 }
 
-/// How fast a queue hands out its tasks; nil members have Cloud Tasks' defaults.
+/// The limits on how fast a queue dispatches its tasks.
+///
+/// A limit that is nil has Cloud Tasks' default.
 public struct TaskRateLimits: Sendable, Hashable {
-  /// Tasks that run at the same time; 1000 by default.
+  /// The maximum number of tasks that run at the same time, from 1 to 5000; 1000 by default.
   public var concurrentDispatches: Int?
-  /// Tasks that start in a second; 500 by default, and a number below one is possible.
+  /// The maximum number of tasks that start per second, up to 500; 500 by default.
+  ///
+  /// A value below one is possible, such as 0.1 for a task every ten seconds.
   public var dispatchesPerSecond: Double?
 
-  /// Limits, each optional.
+  /// Creates limits, each of which may be nil.
   public init(concurrentDispatches: Int? = nil, dispatchesPerSecond: Double? = nil) {
     self.concurrentDispatches = concurrentDispatches
     self.dispatchesPerSecond = dispatchesPerSecond
   }
 
-  /// The problems of the limits, as ends of sentences.
+  /// The problems of the limits, as sentence endings that follow the function's name.
   var problems: [String] {
     var problems: [String] = []
     if let concurrentDispatches, !(1...5000).contains(concurrentDispatches) {

@@ -4,7 +4,7 @@ import JSONText
 import NIOCore
 import RuntimeSupport
 
-/// An HTTP function of plain JSON: the body is the payload, the reply the result.
+/// An HTTP function with plain JSON: the request body is the payload, the response body the result.
 ///
 /// ```swift
 /// var total: OnTyped<Cart, Total> {
@@ -14,10 +14,11 @@ import RuntimeSupport
 /// }
 /// ```
 ///
-/// This is the `typed` kind of the Functions Framework, for callers other than Firebase clients. A
-/// body that does not decode is answered with 400 and the path at fault. When the handler throws,
-/// the answer is 500 without the error's text; a `CallableError` has its own status and text. Dates
-/// are RFC 3339 unless the option `dates` says otherwise.
+/// This is the `typed` kind of function of the Functions Framework, for callers other than Firebase
+/// clients. A body that does not decode gets status 400 with the path of the invalid value. If the
+/// handler throws a `CallableError`, the response has the error's status and text. Any other error
+/// gets status 500 without the error's text. Dates are in RFC 3339 format unless the option `dates`
+/// sets another format.
 public struct OnTyped<
   Payload: Decodable & Sendable,
   Reply: Encodable & SendableMetatype
@@ -26,7 +27,7 @@ public struct OnTyped<
   private let options: FunctionOptions
   private let handler: @Sendable (TypedRequest<Payload>) async throws -> Reply
 
-  /// A function whose callers get what the handler returns.
+  /// Creates a function whose callers receive the value that the handler returns.
   public init(
     _ name: String,
     options: TypedOptions = TypedOptions(),
@@ -37,14 +38,14 @@ public struct OnTyped<
     self.handler = handler
   }
 
-  /// What a `FunctionsApp` needs to know in order to host the function.
+  /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .typed, options: options) { request, scope in
       await reply(to: request, scope)
     }
   }
 
-  /// Runs the handler; throws what it throws.
+  /// Runs the handler and rethrows its error.
   public func run(_ request: TypedRequest<Payload>) async throws -> Reply {
     try await handler(request)
   }
@@ -89,16 +90,16 @@ public struct OnTyped<
   }
 }
 
-/// One request to a function of plain JSON.
+/// One request to a typed function.
 public struct TypedRequest<Payload: Sendable>: Sendable {
-  /// The decoded body.
+  /// The decoded body of the request.
   public var data: Payload
-  /// The id that follows this invocation through the logs of client, server and worker.
+  /// The id that identifies this invocation in the logs of the client, the server and the worker.
   public var invocationID: String
-  /// A logger whose lines carry the invocation's id.
+  /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// A request as a test makes one.
+  /// Creates a request for a test.
   public init(
     data: Payload,
     invocationID: String = "test",

@@ -5,10 +5,10 @@ import FirestoreWire
 import Identity
 import RuntimeSupport
 
-/// Calls the emulator's handlers in this process.
+/// A transport that calls the emulator's handlers directly, in this process.
 ///
-/// The messages, credentials, statuses and texts are the same as over REST, without JSON in
-/// between.
+/// The messages, credentials, statuses and error texts are the same as over REST. Only the JSON
+/// encoding is skipped.
 struct DirectTransport: FirestoreTransport {
   let service: FirestoreService
 
@@ -79,7 +79,7 @@ struct DirectTransport: FirestoreTransport {
     sink.yield(request)
     do {
       let auth = try authenticate(credential)
-      // The stream stays open until the listener goes away.
+      // The stream stays open until the listener ends.
       defer { sink.finish() }
       try await service.listen(
         to: { await requests.first { _ in true } },

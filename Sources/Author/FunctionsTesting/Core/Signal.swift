@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Wakes all waiting tasks at each `fire`.
+/// A condition that wakes all waiting tasks each time `fire` is called.
 final class Signal: Sendable {
   private struct State {
     var count: UInt64 = 0
@@ -11,7 +11,7 @@ final class Signal: Sendable {
 
   private let state = Mutex(State())
 
-  /// How often the signal has fired.
+  /// The number of times that the signal has fired.
   var count: UInt64 { state.withLock { $0.count } }
 
   func fire() {
@@ -23,13 +23,13 @@ final class Signal: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns once the signal has fired more often than `count`, or when the task is cancelled.
+  /// Waits until the signal has fired more than `count` times, or until the task is cancelled.
   func fired(after count: UInt64) async {
     let id = state.withLock { state in
       state.nextID += 1
       return state.nextID
     }
-    // A cancellation that came too late leaves this entry behind.
+    // A cancellation after the wait has ended leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -9,9 +9,12 @@ extension SuiteCore {
     case timedOut(pending: String)
   }
 
-  /// Runs everything that is left, or everything due until `target`, which then is the time.
+  /// Runs all pending work, or all work that is due until `target`.
   ///
-  /// Throws `notSettled` when no function has begun for `timeout`, or more than `runsMax` have.
+  /// A `target` becomes the current time of the suite.
+  ///
+  /// Throws `notSettled` if no function has begun for `timeout`, or if more than `runsMax` have
+  /// begun.
   func settle(until target: Timestamp? = nil, timeout: Duration, runsMax: Int) async throws {
     let runsBefore = recorder.count
     let end = try await withThrowingTaskGroup(of: End.self) { group in
@@ -25,7 +28,7 @@ extension SuiteCore {
       }
       group.addTask {
         try await self.standstill(of: timeout, after: runsBefore + runsMax)
-        // This is asked here, while the pending deliveries still run.
+        // The pending deliveries are read here, while they still run.
         return .timedOut(pending: try await self.pending())
       }
       defer { group.cancelAll() }
@@ -44,9 +47,10 @@ extension SuiteCore {
     try checkRequests()
   }
 
-  /// Returns when no function has begun for `timeout`, or more than `runsMax` have.
+  /// Waits until no function has begun for `timeout`, or until more than `runsMax` have begun.
   ///
-  /// The time alone would say little: on a busy machine many tests share few threads.
+  /// A limit on the total time would not be reliable, because on a busy machine many tests share
+  /// few threads.
   private func standstill(of timeout: Duration, after runsMax: Int) async throws {
     var seen: Int
     repeat {
@@ -55,7 +59,7 @@ extension SuiteCore {
     } while recorder.count != seen && recorder.count <= runsMax
   }
 
-  /// Runs everything that is due, then jumps to what is due next, and so on.
+  /// Runs all work that is due, then advances the time to the next due work, and repeats.
   private func runAll(until target: Timestamp?) async throws {
     while true {
       try await deliveries.waitUntilStill()
@@ -67,10 +71,10 @@ extension SuiteCore {
     }
   }
 
-  /// When to look again; nil when nothing is left to do.
+  /// Returns the time to which to advance next; nil if no work is left.
   ///
-  /// Without a target only deliveries make time pass, because schedules go on for ever. But a
-  /// scheduled run on the way to a delivery runs at its time.
+  /// Without a target only deliveries advance the time, because schedules never end. A scheduled
+  /// run that is due before the next delivery still runs at its time.
   private func nextStop(before target: Timestamp?) async -> Timestamp? {
     let due = deliveries.nextDue
     let next = [due, deliveries.nextTick].compactMap(\.self).min()
@@ -79,7 +83,7 @@ extension SuiteCore {
     return time.now < target ? target : nil
   }
 
-  /// Delivers what the seed chooses next; false when nothing can be delivered now.
+  /// Delivers the event that the seed chooses next; returns false if nothing can be delivered now.
   private func deliverNext() async throws -> Bool {
     let startable = deliveries.startable
     guard let next = order.withLock({ $0?.next(of: startable) }) else { return false }
@@ -110,6 +114,6 @@ extension SuiteCore {
       ? "events that have not reached the triggers yet" : described.joined(separator: "; ")
   }
 
-  /// The deliveries listed for a message, which needs all pending ones; no test has as many.
+  /// The number of pending deliveries that are read for an error message; no test has as many.
   private static let deliveriesMax = 100_000
 }

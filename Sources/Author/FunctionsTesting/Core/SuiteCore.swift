@@ -9,7 +9,7 @@ import ServiceLifecycle
 import Synchronization
 import TriggerDelivery
 
-/// A running suite: its services, its functions and what they did.
+/// A running suite with its services, its functions and the record of their runs.
 final class SuiteCore: Sendable {
   let world: FunctionsWorld
   let rules: RulesPolicy
@@ -20,17 +20,17 @@ final class SuiteCore: Sendable {
   let functions: [String: FunctionDefinition]
   let isFaulty: Bool
   let order: Mutex<FaultyOrder?>
-  /// How often each function had run at the last check.
+  /// The number of runs of each function at the last check.
   let mark = Mutex<[String: Int]>([:])
   private let endpoints: [String: FunctionEndpoint]
   private let tasks: SuiteTasks
   private let services: [any Service]
   private let faultPlan: FaultPlan?
   private let failure = Mutex<(any Error)?>(nil)
-  /// Fires when a service has failed.
+  /// A signal that fires when a service has failed.
   let failed = Signal()
 
-  /// Throws `invalidFunctions` when the app cannot be deployed.
+  /// Throws `invalidFunctions` if the app cannot be deployed.
   init(app: FunctionsApp, parts: SuiteParts, faults: DeliveryFaults?) throws {
     tasks = SuiteTasks(time: parts.time)
     do {
@@ -75,7 +75,7 @@ final class SuiteCore: Sendable {
     tasks.connect(to: deliveries)
   }
 
-  /// Runs a function in the suite's way; throws `noSuchFunction` when there is none of this name.
+  /// Returns the function with a name; throws `noSuchFunction` if the suite does not have it.
   @discardableResult
   func definition(named name: String) throws -> FunctionDefinition {
     guard let definition = functions[name] else {
@@ -96,7 +96,7 @@ final class SuiteCore: Sendable {
     FunctionsTestingError(.noSuchFunction, "\(name) is no function that \(deed).")
   }
 
-  /// Makes the functions known to the triggers.
+  /// Registers the functions with the trigger deliveries.
   func deploy() async throws {
     do {
       deliveries.faults = faultPlan
@@ -106,9 +106,9 @@ final class SuiteCore: Sendable {
     }
   }
 
-  // MARK: - Life
+  //MARK: - Lifecycle
 
-  /// Runs the services around `test`; they have all ended when it returns.
+  /// Runs the services while `test` runs. All of them have ended when it returns.
   func run<Output>(
     isolation: isolated (any Actor)? = #isolation,
     _ test: () async throws -> Output
@@ -161,6 +161,6 @@ final class SuiteCore: Sendable {
     )
   }
 
-  /// The most names in an error message.
+  /// The maximum number of names that an error message lists.
   static let namedMax = 10
 }

@@ -8,7 +8,7 @@ import QueryEngine
 import StorageEngine
 import TriggerDelivery
 
-/// The database of one suite and everything around it, before there are functions.
+/// The database of one suite and its environment, before functions are added.
 struct SuiteParts {
   let storage: any OrderedStorage
   let tailer: EventTailer
@@ -24,7 +24,7 @@ struct SuiteParts {
     storage: any OrderedStorage = MemoryStorage()
   ) async throws {
     let logger = Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
-    // If time passed by itself, schedules would run at unpredictable moments.
+    // The clock stands still, because otherwise schedules would run at unpredictable moments.
     let time = VirtualTime(standingAt: startTime ?? VirtualTime.ofMachine)
     let tailer = EventTailer(storage: storage, logger: logger)
     let engine = QueryRunner(logger: logger)
@@ -36,7 +36,7 @@ struct SuiteParts {
       tailer: tailer,
       accessPolicy: rules,
       now: { time.now },
-      // Locks and transactions end in real time, because a jump to a retry must not end them.
+      // Locks and transactions expire in real time, because a jump to a retry must not end them.
       clock: ContinuousClock(),
       logger: logger
     )

@@ -5,9 +5,9 @@ import RuntimeSupport
 import Synchronization
 import TriggerDelivery
 
-/// Puts the tasks that functions and tests enqueue into the queues of the suite.
+/// An enqueuer that puts the tasks of functions and tests into the queues of the suite.
 final class SuiteTasks: TaskEnqueuer {
-  /// Weak, because the service holds the functions, and the functions hold this.
+  /// The weak reference to the service, which holds the functions, which hold this enqueuer.
   private struct Backend {
     weak var service: DeliveryService?
   }

@@ -1,10 +1,10 @@
 import TriggerDelivery
 
-/// Faults that delivery may put into events, put there on purpose.
+/// The delivery faults that a suite introduces on purpose.
 ///
-/// With faults, events wait for `settle()`, which then delivers them one at a time in an order that
-/// the seed decides. Equal functions, writes and seed give an equal order, so a failure can be
-/// repeated:
+/// With faults, events wait for `settle()`, which delivers them one at a time in an order that the
+/// seed determines. The same functions, writes and seed produce the same order, so that a failure
+/// can be reproduced:
 ///
 /// ```swift
 /// @Test(arguments: UInt64(0)..<20)
@@ -13,21 +13,21 @@ import TriggerDelivery
 /// }
 /// ```
 public struct DeliveryFaults: Sendable, Hashable {
-  /// The seed, which decides order and number.
+  /// The seed, which determines the order of the events and the number of duplicates.
   public var seed: UInt64
-  /// Whether each event that a function has handled well reaches it once or twice more.
+  /// True to deliver each successfully handled event once or twice more.
   ///
-  /// This happens when the word of a function's success is lost.
+  /// In production this happens when the confirmation of a success is lost.
   public var duplicates: Bool
-  /// Whether any waiting event may come next, of any document; otherwise the oldest does.
+  /// True to choose any pending event as the next, of any document. Otherwise the oldest is next.
   public var reordering: Bool
-  /// Whether some events lose their first try.
+  /// True to drop the first attempt of some events.
   ///
-  /// The try does not reach the function, and the event comes half a second later by the suite's
-  /// clock.
+  /// A dropped attempt does not reach the function. The event is delivered half a second later by
+  /// the suite's clock.
   public var drops: Bool
 
-  /// Faults of these kinds.
+  /// Creates faults, with all kinds enabled by default.
   public init(
     seed: UInt64,
     duplicates: Bool = true,
@@ -40,7 +40,7 @@ public struct DeliveryFaults: Sendable, Hashable {
     self.drops = drops
   }
 
-  /// No faults: events wait for `settle()` and then come once, in order and one at a time.
+  /// No faults: events wait for `settle()`, which delivers each once, in order and one at a time.
   public static let inOrder = DeliveryFaults(
     seed: 0,
     duplicates: false,
@@ -48,14 +48,14 @@ public struct DeliveryFaults: Sendable, Hashable {
     drops: false
   )
 
-  /// The faults that the deliveries themselves apply; the suite applies the others.
+  /// The faults that the delivery service applies itself. The suite applies the others.
   var plan: FaultPlan { FaultPlan(seed: seed, drops: drops ? Self.dropped : 0) }
 
-  /// The share of events whose first try is lost.
+  /// The share of events whose first attempt is dropped.
   private static let dropped = 0.25
 }
 
-/// Decides what a suite with faults delivers next.
+/// The choice of the next delivery in a suite with faults.
 struct FaultyOrder: Sendable {
   private let faults: DeliveryFaults
   private var generator: SplitMix
@@ -66,12 +66,12 @@ struct FaultyOrder: Sendable {
     generator = SplitMix(state: faults.seed)
   }
 
-  /// One of the deliveries that could start, which are ordered by id.
+  /// Returns the next of the deliveries that can start, which are ordered by id.
   mutating func next(of startable: [DeliveryID]) -> DeliveryID? {
     faults.reordering ? startable.randomElement(using: &generator) : startable.first
   }
 
-  /// Whether a delivery that succeeded must come once more.
+  /// Returns true if a delivery that succeeded must be repeated.
   mutating func repeats(_ id: DeliveryID) -> Bool {
     guard faults.duplicates else { return false }
     let left = duplicatesLeft[id] ?? Int.random(in: 1...2, using: &generator)
@@ -80,7 +80,7 @@ struct FaultyOrder: Sendable {
   }
 }
 
-/// Numbers that a seed repeats, on every platform.
+/// A generator that produces the same numbers for the same seed on every platform.
 private struct SplitMix: RandomNumberGenerator {
   var state: UInt64
 

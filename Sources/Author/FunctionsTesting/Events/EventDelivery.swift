@@ -2,44 +2,44 @@ public import DocumentModel
 import Events
 import TriggerDelivery
 
-/// One event on its way to one function, as the deliveries' own store holds it.
+/// The delivery of one event to one function, as recorded in the store of deliveries.
 public struct EventDelivery: Sendable, Hashable, Identifiable {
-  /// The delivery's id, `{commit}.{change}.{function}`.
+  /// The delivery's id in the form `{commit}.{change}.{function}`.
   public let id: String
-  /// The function's name.
+  /// The name of the function to which the event is delivered.
   public let function: String
-  /// The event's id, the same for every function that it reaches.
+  /// The event's id, which is the same for every function that receives the event.
   public let eventID: String
-  /// The path of the changed document, or another subject of the event.
+  /// The path of the changed document, or the subject of another event.
   ///
-  /// For other events it is their subject, the time of a scheduled run, or the id of a task.
+  /// The subject of a scheduled run is its time, and the subject of a task is its id.
   public let document: String
-  /// The kind of event that the function asked for.
+  /// The kind of event to which the function subscribes.
   ///
   /// It is `created`, `updated`, `deleted` or `written`, a CloudEvents type, `schedule` or `task`.
   public let kind: String
-  /// The state of the delivery.
+  /// The current state of the delivery.
   public let state: State
-  /// Handler runs that ended in an answer, since it was last redelivered.
+  /// The number of handler runs that returned a response since the last redelivery.
   public let attempts: Int
-  /// Why the last attempt did not succeed, or why there was none.
+  /// The reason why the last attempt failed, or why no attempt was made; nil if there is none.
   public let error: String?
-  /// The id of the delivery whose function caused this event; nil when none did.
+  /// The id of the delivery whose function caused this event; nil if no function did.
   public let cause: String?
-  /// When the delivery was due or, while it is pending, is due next.
+  /// The time at which the delivery was due, or is due next if it is pending.
   public let dueTime: Timestamp
 
   /// The states of a delivery.
   public enum State: String, Sendable, Hashable, CaseIterable {
-    /// The delivery is to be tried, now or later.
+    /// The delivery will be attempted, now or later.
     case pending
     case succeeded
-    /// The handler failed and its function does not retry.
+    /// The handler failed, and its function does not retry.
     case failed
-    /// The delivery was given up.
+    /// The delivery was abandoned.
     ///
-    /// Its retries were used up, its error said that no retry can help, or its functions set off
-    /// each other in a loop.
+    /// Either its retries are exhausted, its error is permanent, or functions triggered each other
+    /// in a loop.
     case dead
   }
 

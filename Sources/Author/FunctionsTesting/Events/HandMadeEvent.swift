@@ -7,11 +7,11 @@ import Invocation
 import RuntimeSupport
 import TriggerDelivery
 
-/// An event that a test made, on its way to becoming a function's request.
+/// An event that a test created, which can be converted to a request for a function.
 struct HandMadeEvent {
   private typealias Make = (FunctionDefinition, _ project: String, _ now: Timestamp) throws -> Parts
 
-  /// A delivery that could have happened by itself, and the headers that differ from it.
+  /// A delivery like one that a real event causes, and the headers that differ from it.
   private struct Parts {
     var content: DeliveryEvent.Content
     var type = DocumentEventType(.written)
@@ -22,7 +22,7 @@ struct HandMadeEvent {
 
   private let make: Make
 
-  /// The request; throws `FunctionsTestingError` when event and function do not fit together.
+  /// Returns the request; throws `FunctionsTestingError` if event and function do not match.
   func request(
     to function: FunctionDefinition,
     project: String,
@@ -40,7 +40,7 @@ struct HandMadeEvent {
       project: project,
       location: function.options.region ?? FunctionEndpoint.defaultRegion
     ).invocation(for: delivery, bringing: event, id: RandomID.make())
-    // No delivery caused this event.
+    // The event was not caused by another delivery.
     request.head.headerFields[InvocationRequest.causeHeader] = nil
     for (name, value) in parts.headers {
       guard let field = HTTPField.Name(name) else { continue }
@@ -117,7 +117,7 @@ struct HandMadeEvent {
     return try encoding { try ValueEncoder().encodeFields(value) }
   }
 
-  // MARK: Others
+  //MARK: Other events
 
   static func cloudEvent<Payload>(_ event: CloudEventMessage<Payload>) -> HandMadeEvent {
     HandMadeEvent { function, _, now in
@@ -200,7 +200,7 @@ struct HandMadeEvent {
 
   // MARK: Encoding
 
-  /// A value as JSON with unquoted numbers; throws `invalidEvent`.
+  /// Returns a value as JSON, with large integers as plain digits; throws `invalidEvent`.
   static func json(_ value: some Encodable, dates: JSONDates) throws -> [UInt8] {
     try encoding { try CallableClient.json(value, dates: dates) }
   }

@@ -7,15 +7,15 @@ import Synchronization
   public import Foundation
 #endif
 
-/// The answers to requests of one method to one address.
+/// The scripted responses to requests with one method and one URL.
 ///
-/// They are given in order, and the last one is repeated:
+/// Each request gets the next response, and the last response is repeated:
 ///
 /// ```swift
 /// suite.http.on("POST", url).respond(status: 503).respond(json: Reply(ok: true))
 /// ```
 public final class HTTPRoute: Sendable {
-  /// Makes the answer to a request; the sender gets any error that it throws.
+  /// A closure that returns the response to a request. Its errors are thrown to the sender.
   public typealias Answer = @Sendable (OutboundRequest) async throws -> OutboundResponse
 
   let method: String
@@ -29,14 +29,14 @@ public final class HTTPRoute: Sendable {
 
   // MARK: Scripting
 
-  /// Adds a computed answer, which may also write to the database while the request is in progress.
+  /// Adds a computed response. The closure may also write to the database while the request waits.
   @discardableResult
   public func respond(_ answer: @escaping Answer) -> HTTPRoute {
     answers.withLock { $0.append(answer) }
     return self
   }
 
-  /// Adds an answer with a text for its body.
+  /// Adds a response whose body is text.
   @discardableResult
   public func respond(
     status: Int = 200,
@@ -46,9 +46,9 @@ public final class HTTPRoute: Sendable {
     respond { _ in OutboundResponse(status: status, headers: headers, body: Array(body.utf8)) }
   }
 
-  /// Adds an answer with a value as JSON for its body.
+  /// Adds a response whose body is a value as JSON.
   ///
-  /// A value that does not encode fails the request that would get it.
+  /// If the value does not encode, the request that would receive it fails.
   @discardableResult
   public func respond(
     status: Int = 200,
@@ -65,7 +65,7 @@ public final class HTTPRoute: Sendable {
     }
   }
 
-  /// Adds a failure to answer at all.
+  /// Adds a failure: the request gets an error instead of a response.
   @discardableResult
   public func fail(
     _ kind: OutboundHTTPError.Kind = .failed,
@@ -74,9 +74,9 @@ public final class HTTPRoute: Sendable {
     respond { _ in throw OutboundHTTPError(kind, message) }
   }
 
-  // MARK: Answering
+  //MARK: Responding
 
-  /// Whether the route has an answer and the request fits it.
+  /// Returns true if the route has a response and matches the request.
   func fits(_ request: OutboundRequest) -> Bool {
     Self.fits(request, method: method, url: url) && answers.withLock { !$0.isEmpty }
   }

@@ -1,16 +1,16 @@
 public import OutboundHTTP
 import Synchronization
 
-/// Every outside server, as a test scripts it.
+/// The scripted responses of all external servers that a test uses.
 ///
 /// ```swift
 /// suite.http.on("POST", "https://api.example.com/mail").respond(status: 202)
 /// #expect(suite.http.requests("POST", "https://api.example.com/mail").count == 1)
 /// ```
 ///
-/// A request without a script fails, and `settle` and the end of the suite report it. Addresses are
-/// compared without their query unless the script has one; a `*` at the end stands for any rest.
-/// The latest script comes first.
+/// A request without a scripted response fails, and `settle` and the end of the suite report it.
+/// URLs are compared without their query, unless the script includes a query. A `*` at the end of a
+/// URL matches any suffix. If several scripts match, the latest applies.
 public final class TestHTTP: HTTPTransport {
   private struct State {
     var routes: [HTTPRoute] = []
@@ -19,7 +19,9 @@ public final class TestHTTP: HTTPTransport {
     var unscripted: [String] = []
   }
 
-  /// The exchanges kept in the journal; further ones push out the oldest.
+  /// The minimum number of recent exchanges that are kept.
+  ///
+  /// The oldest are removed when there are more than twice as many.
   private static let exchangesMax = 10_000
 
   private let state = Mutex(State())
@@ -28,9 +30,9 @@ public final class TestHTTP: HTTPTransport {
 
   // MARK: Scripting
 
-  /// The answers to requests of a method to an address; `respond` and `fail` add them.
+  /// Returns the route for a method and a URL, to which `respond` and `fail` add responses.
   ///
-  /// The same method and address return the same route again, so answers can be added later.
+  /// The same method and URL return the same route again, so you can add responses later.
   public func on(_ method: String, _ url: String) -> HTTPRoute {
     state.withLock { state in
       if let route = state.routes.first(where: { $0.method == method && $0.url == url }) {
@@ -42,29 +44,31 @@ public final class TestHTTP: HTTPTransport {
     }
   }
 
-  /// Hands every request below an address to another transport, such as a stand-in for a provider.
+  /// Forwards every request below a URL to another transport, such as a fake of a provider.
   ///
-  /// `base` is scheme and host, with the beginning of the path if only a part is meant. Routes made
-  /// by `on` take precedence.
+  /// `base` consists of the scheme and the host, and optionally the beginning of the path. Routes
+  /// made by `on` take precedence.
   public func mount(_ transport: any HTTPTransport, at base: String) {
     var base = base
     while base.hasSuffix("/") { base.removeLast() }
     state.withLock { $0.mounts.append((base, transport)) }
   }
 
-  // MARK: Looking back
+  //MARK: Recorded requests
 
-  /// The requests and how they were answered, oldest first, in the order of the answers.
+  /// The requests and their results, in the order in which they were answered.
   ///
-  /// At most the last 10 000 exchanges are kept.
+  /// At least the last 10,000 exchanges are kept.
   public var exchanges: [HTTPExchange] { state.withLock { $0.exchanges } }
 
-  /// The requests that fit a method and an address, as in `on`, in the order of their answers.
+  /// Returns the recorded requests that match a method and a URL, in order of completion.
+  ///
+  /// The URL may end in `*`, as in `on`.
   public func requests(_ method: String, _ url: String) -> [OutboundRequest] {
     exchanges.map(\.request).filter { HTTPRoute.fits($0, method: method, url: url) }
   }
 
-  /// The unscripted requests not reported before; they count as reported from now on.
+  /// Returns the unscripted requests since the last call, and clears them.
   func takeUnscripted() -> [String] {
     state.withLock { state in
       defer { state.unscripted = [] }
@@ -74,14 +78,15 @@ public final class TestHTTP: HTTPTransport {
 
   // MARK: Sending
 
-  /// Answers a request as scripted; throws `invalidRequest` when nothing is scripted for it.
+  /// Returns the scripted response to a request; throws `invalidRequest` if there is none.
   public func send(_ request: OutboundRequest) async throws -> OutboundResponse {
     try await exchange(request, { try await $0.send(request) }) { $0 }
   }
 
-  /// Answers a request as scripted; a mounted transport's answer is streamed.
+  /// Returns the scripted response to a request as a stream.
   ///
-  /// Throws `OutboundHTTPError` `invalidRequest` when nothing is scripted for it.
+  /// A mounted transport streams its response. A scripted body arrives in one piece. Throws
+  /// `OutboundHTTPError` with the kind `invalidRequest` if nothing is scripted for the request.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     try await exchange(request, { try await $0.stream(request) }) { whole in
       OutboundStreamedResponse(
@@ -151,21 +156,21 @@ public final class TestHTTP: HTTPTransport {
 
 /// One request and its result.
 public struct HTTPExchange: Sendable {
-  /// What was sent.
+  /// The request as the code under test sent it.
   public var request: OutboundRequest
-  /// What came back.
+  /// The result that the sender received.
   public var result: Result
 
-  /// What can come back.
+  /// The possible results of a request.
   public enum Result: Sendable, Hashable {
-    /// A response with this status.
+    /// A response with this status code.
     case status(Int)
-    /// No response; the error's text.
+    /// No response, but an error with this text.
     case error(String)
   }
 }
 
-/// What whole and streamed responses share.
+/// The property that complete and streamed responses share.
 private protocol HTTPStatusBearing {
   var status: Int { get }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tasks that nobody's scope holds, and a way to wait for them.
+/// A set of unstructured tasks that can be awaited together.
 final class BegunTasks: Sendable {
   private struct State {
     var count = 0
@@ -9,7 +9,7 @@ final class BegunTasks: Sendable {
 
   private let state = Mutex(State())
 
-  /// Begins a task; returns what cancels it.
+  /// Starts a task and returns a closure that cancels it.
   func begin(_ body: @escaping @Sendable () async -> Void) -> @Sendable () -> Void {
     state.withLock { $0.count += 1 }
     let task = Task {
@@ -25,7 +25,7 @@ final class BegunTasks: Sendable {
     return { task.cancel() }
   }
 
-  /// Returns once none is left, also in a cancelled task.
+  /// Waits until no task is left, even if the waiting task is cancelled.
   func ended() async {
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in

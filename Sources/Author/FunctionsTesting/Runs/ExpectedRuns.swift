@@ -1,24 +1,24 @@
 public import FunctionsRuntime
 import Synchronization
 
-/// How often a function is expected to run.
+/// The expected number of runs of a function.
 ///
-/// An integer literal is an exact number: `[functions.embedMessage: 1, functions.index:
+/// An integer literal stands for an exact number: `[functions.embedMessage: 1, functions.index:
 /// .atLeast(1)]`.
 public struct RunExpectation: Sendable, Hashable, ExpressibleByIntegerLiteral {
   private let least: Int
   private let most: Int
 
-  /// Exactly this often.
+  /// Creates the expectation of exactly this number of runs.
   public static func exactly(_ count: Int) -> RunExpectation { RunExpectation(count, count) }
 
-  /// This often or more, as is needed with `DeliveryFaults`.
+  /// Returns the expectation of at least this number of runs, for use with `DeliveryFaults`.
   public static func atLeast(_ count: Int) -> RunExpectation { RunExpectation(count, .max) }
 
-  /// However often.
+  /// An expectation that any number of runs satisfies.
   public static let any = RunExpectation(0, .max)
 
-  /// Exactly this often.
+  /// Creates the expectation of exactly this number of runs.
   public init(integerLiteral count: Int) {
     self.init(count, count)
   }
@@ -32,29 +32,32 @@ public struct RunExpectation: Sendable, Hashable, ExpressibleByIntegerLiteral {
 }
 
 extension RunExpectation: CustomStringConvertible {
-  /// The number, after `at least` if there may be more runs.
+  /// The expected number, preceded by `at least` if more runs are allowed.
   public var description: String { least == most ? "\(least)" : "at least \(least)" }
 }
 
-/// How often functions are expected to run, as a literal: `[functions.welcome: 1]`.
+/// The expected numbers of runs by function, as a literal: `[functions.welcome: 1]`.
 public struct ExpectedRuns: Sendable, ExpressibleByDictionaryLiteral {
   var byName: [String: RunExpectation]
 
-  /// Expectations for functions; the last one counts when a function is named twice.
+  /// Creates expectations for functions.
+  ///
+  /// If a function is listed twice, the last one applies.
   public init(dictionaryLiteral elements: (any CloudFunction, RunExpectation)...) {
     byName = Dictionary(elements.map { ($0.name, $1) }) { $1 }
   }
 }
 
 extension FunctionsSuite {
-  /// Starts a new count of runs, for `expectRuns`.
+  /// Sets the point from which `expectRuns` counts runs to the present.
   public func mark() { core.mark.withLock { $0 = core.recorder.counts } }
 
-  /// Checks how often these functions, and the others together, ran since the last check or `mark`.
+  /// Checks how often functions ran since the last check or `mark`.
   ///
-  /// A run is a call or an attempt at an event, so retries count. Other functions must not run
-  /// unless `others` says so. The next check counts from here. Throws `unexpectedRuns`, which lists
-  /// the differences, and `noSuchFunction` for a function that the suite does not have.
+  /// A run is a call or an attempt at an event, so retries count. `others` applies to the total
+  /// runs of all functions that `expected` does not list; by default they must not run. The next
+  /// check counts from this one. Throws `unexpectedRuns` with a list of the differences, and
+  /// `noSuchFunction` for a function that the suite does not have.
   public func expectRuns(_ expected: ExpectedRuns, others: RunExpectation = 0) throws {
     let now = core.recorder.counts
     let before = core.mark.withLock { mark in
@@ -72,7 +75,7 @@ extension FunctionsSuite {
     )
   }
 
-  /// Checks how often `body` makes these functions run, and the others together.
+  /// Checks how often `body` makes functions run.
   ///
   /// ```swift
   /// try await suite.expectRuns([functions.welcome: 1]) {
@@ -80,8 +83,9 @@ extension FunctionsSuite {
   /// }
   /// ```
   ///
-  /// Earlier pending events are settled first and not counted, and everything is settled after
-  /// `body`. Throws what `body` and `settle` throw, `unexpectedRuns` and `noSuchFunction`.
+  /// Pending events are settled before `body` and do not count. All events are settled again after
+  /// it. `others` applies to the total runs of all functions that `expected` does not list. Throws
+  /// `unexpectedRuns` and `noSuchFunction`, and rethrows the errors of `body` and `settle`.
   @discardableResult
   public func expectRuns<Output>(
     _ expected: ExpectedRuns,
@@ -120,7 +124,7 @@ extension FunctionsSuite {
       + ["others ran \(total) times (\(list.isEmpty ? "none" : list)), expected \(others)"]
   }
 
-  /// How often a function ran, and why its failed runs failed.
+  /// Describes how often a function ran, and the error if its last run failed.
   private func described(_ name: String, _ count: Int) -> String {
     var text = "\(name) ran \(count == 1 ? "once" : "\(count) times")"
     if count > 0, case .failed(let error)? = core.recorder.runs(of: name).last?.outcome {

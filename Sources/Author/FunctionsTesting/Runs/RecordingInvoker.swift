@@ -3,13 +3,13 @@ import HTTPTypes
 import Invocation
 import NIOCore
 
-/// Runs functions in this process as workers run them, and remembers the runs.
+/// An invoker that runs functions in this process as workers do, and records the runs.
 struct RecordingInvoker: FunctionInvoker {
   let host: FunctionHost
-  /// How long each function may run.
+  /// The time limit of each function that sets one.
   let timeouts: [String: Duration]
   let recorder: RunRecorder
-  /// What deliveries have begun; the suite waits for it.
+  /// The runs that deliveries have begun, which the suite awaits at its end.
   let begun = BegunTasks()
 
   func begin(
@@ -45,10 +45,11 @@ struct RecordingInvoker: FunctionInvoker {
     }
   }
 
-  /// Runs a function like the workers' fleet: one that runs out of time is cancelled.
+  /// Runs a function with its time limit.
   ///
-  /// A function that ignores cancellation cannot be ended in its test's own process, so the suite
-  /// waits for it.
+  /// At the limit the function is cancelled, as in a worker.
+  /// A function that ignores cancellation cannot be terminated inside the test's process, so the
+  /// suite waits for it.
   private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
     let own = timeouts[request.function] ?? Self.defaultTimeout
     let timeout = request.timeout.map { min($0, own) } ?? own
@@ -60,7 +61,8 @@ struct RecordingInvoker: FunctionInvoker {
       }
       defer { group.cancelAll() }
       let first = try await group.next()
-      // A function's answer because its test ends is not an outcome.
+      // A response that a function returns because its test was cancelled is not an outcome of the
+      // run.
       try Task.checkCancellation()
       guard let reply = first ?? nil else {
         throw InvocationError(
@@ -72,6 +74,6 @@ struct RecordingInvoker: FunctionInvoker {
     }
   }
 
-  /// The time of a function that does not set it.
+  /// The time limit of a function that sets none.
   private static let defaultTimeout: Duration = .seconds(60)
 }

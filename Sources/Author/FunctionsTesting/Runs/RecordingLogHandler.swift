@@ -1,7 +1,7 @@
 import FunctionsRuntime
 import Logging
 
-/// Keeps a function's log lines with the run that logged them.
+/// A log handler that records a function's log lines with the run that logged them.
 struct RecordingLogHandler: LogHandler {
   let recorder: RunRecorder
   let function: String

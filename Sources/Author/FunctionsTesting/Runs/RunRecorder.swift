@@ -4,14 +4,16 @@ import Invocation
 import Logging
 import Synchronization
 
-/// Remembers the runs and log lines of a suite's functions.
+/// A record of the runs and log lines of a suite's functions.
 final class RunRecorder: Sendable {
-  /// The runs and lines kept; further ones push out the oldest, but counts stay right.
+  /// The minimum number of recent runs and of recent lines that are kept.
+  ///
+  /// When there are more than twice as many, the oldest are removed. The counts stay correct.
   private static let keptMax = 50_000
 
   private struct State {
     var runs: [FunctionRun] = []
-    /// The places of unfinished runs, counted from the very first run.
+    /// The positions of unfinished runs by invocation id, counted from the first run of the suite.
     var running: [String: Int] = [:]
     var runsDropped = 0
     var counts: [String: Int] = [:]
@@ -20,18 +22,18 @@ final class RunRecorder: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many runs have begun.
+  /// The number of runs that have begun, including runs that are no longer kept.
   var count: Int { state.withLock { $0.runsDropped + $0.runs.count } }
 
-  /// How many runs of each function have begun.
+  /// The number of runs that have begun, by function.
   var counts: [String: Int] { state.withLock { $0.counts } }
 
-  /// The run of an invocation, as long as it is kept.
+  /// Returns the run of an invocation; nil if it is unknown or no longer kept.
   func run(_ invocationID: String) -> FunctionRun? {
     state.withLock { state in state.runs.last { $0.invocationID == invocationID } }
   }
 
-  /// How many runs of a function have begun.
+  /// Returns the number of runs of a function that have begun.
   func count(of function: String) -> Int { state.withLock { $0.counts[function, default: 0] } }
 
   func runs(of function: String?) -> [FunctionRun] {
@@ -76,7 +78,7 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// The last error that a run logged; nil when it logged none.
+  /// Returns the last error that a run logged; nil if it logged none.
   func error(loggedBy invocationID: String) -> String? {
     state.withLock { state in
       state.lines.last { $0.invocationID == invocationID && $0.metadata["error"] != nil }?
@@ -91,7 +93,7 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// A logger whose lines are kept here and go nowhere else.
+  /// Returns a logger whose lines are only kept in this record.
   func logger(of function: String) -> Logger {
     var logger = Logger(label: function) { _ in
       RecordingLogHandler(recorder: self, function: function)

@@ -3,14 +3,15 @@ import Invocation
 import RuntimeSupport
 
 extension FunctionsSuite {
-  /// Calls a callable as a client does, and decodes its result.
+  /// Calls a callable as a client does and decodes its result.
   ///
   /// ```swift
   /// let greeting = try await suite.call(functions.greeting, GreetingQuery(), as: "tina")
   /// ```
   ///
-  /// The request goes through the callable protocol, token included: `as: "tina"` signs a user in,
-  /// and without it nobody is signed in. Throws the `CallableError` that a client would get.
+  /// The request passes through the whole callable protocol, including the token. `as: "tina"`
+  /// signs a user in; without `as` the caller is not signed in. Throws the `CallableError` that a
+  /// client would receive.
   @discardableResult
   public func call<Function: CloudFunction, Payload: Encodable & Sendable>(
     _ function: Function,
@@ -21,9 +22,9 @@ extension FunctionsSuite {
     try await send(data, to: function, token)
   }
 
-  /// Calls a callable that returns nothing; otherwise like the form with a result.
+  /// Calls a callable that returns no value, as a client does.
   ///
-  /// Throws as that form does.
+  /// Throws the `CallableError` that a client would receive.
   public func call<Function: CloudFunction, Payload: Encodable & Sendable>(
     _ function: Function,
     _ data: Payload,
@@ -32,9 +33,9 @@ extension FunctionsSuite {
     let _: FirestoreValue = try await send(data, to: function, token)
   }
 
-  /// Calls a callable with data of a type other than its own, as a client of another version does.
+  /// Calls a callable with data of any type, like a client of another version.
   ///
-  /// The result comes as the JSON it is. Throws the `CallableError` that a client would get.
+  /// Returns the result as plain JSON. Throws the `CallableError` that a client would receive.
   @discardableResult
   public func call(
     _ function: some CloudFunction,

@@ -1,7 +1,7 @@
 public import FirestoreClient
 
 extension FunctionsSuite {
-  /// Every document of the database by its path, to compare the results of two runs.
+  /// Returns every document of the database by path, for example to compare two runs.
   ///
   /// Throws `FirestoreError`.
   public func documents() async throws -> [String: MapValue] {

@@ -8,10 +8,11 @@ import TriggerDelivery
 extension FunctionsSuite {
   // MARK: - Schedules and services
 
-  /// Runs a scheduled function now, whatever its schedule says, and settles.
+  /// Runs a scheduled function now, regardless of its schedule, and settles.
   ///
-  /// Returns the run's delivery, retries included. Throws `noSuchFunction` for a function that the
-  /// suite does not have, and what `settle` throws; a run that fails is no error here.
+  /// Returns the delivery of the run after all its retries. Throws `noSuchFunction` for a function
+  /// that the suite does not have, and rethrows the errors of `settle`. A failed run does not
+  /// throw.
   @discardableResult
   public func runSchedule(_ function: OnSchedule) async throws -> EventDelivery {
     let id = try await core.deliveries.schedules.runNow(core.definition(of: function).name)
@@ -19,11 +20,12 @@ extension FunctionsSuite {
     return EventDelivery(try await core.deliveries.administration.show(id))
   }
 
-  /// Publishes an event of another service, whose data becomes JSON; call `settle` afterwards.
+  /// Publishes an event of another service with data that is encoded as JSON.
   ///
-  /// It reaches every `OnCloudEvent` for its type and attributes, which may be none, through the
-  /// event log like any other event. Dates in the data are written as RFC 3339.
-  /// Throws `FunctionsTestingError` `invalidEvent` for data that does not encode.
+  /// Call `settle` afterwards. The event passes through the event log like any other event and
+  /// reaches each `OnCloudEvent` for its type and attributes. No function has to match. Dates in
+  /// the data are encoded in RFC 3339 format. Throws `FunctionsTestingError` with the kind
+  /// `invalidEvent` for data that does not encode.
   public func publish(
     type: String,
     source: String = "//test",
@@ -44,9 +46,9 @@ extension FunctionsSuite {
     )
   }
 
-  /// Publishes an event of another service with these bytes as data; call `settle` afterwards.
+  /// Publishes an event of another service with bytes as its data.
   ///
-  /// Throws only when the suite itself has failed.
+  /// Call `settle` afterwards. Throws only if the suite itself has failed.
   public func publish(
     type: String,
     source: String = "//test",
@@ -71,15 +73,15 @@ extension FunctionsSuite {
 
   // MARK: - Events made by hand
 
-  /// Sends a document event made by hand to one function, as if the document had been written.
+  /// Sends a document event made by the test to one function, as if the document had changed.
   ///
-  /// The event goes through the protocol: it is encoded, and the function decodes it and reads its
-  /// parameters from the path. Nothing is written, no other function gets the event, and it is
-  /// tried once. Returns the run, even when the function failed or refused the event. `data` may
-  /// hold documents as they are stored or values that encode to documents.
+  /// The event passes through the protocol: it is encoded, and the function decodes it and captures
+  /// its params from the path. Nothing is written, no other function receives the event, and it is
+  /// attempted only once. `data` can hold documents as they are stored, or values that encode to
+  /// documents.
   ///
-  /// Throws `noSuchFunction` for a function of another kind and `invalidEvent` for data that does
-  /// not encode.
+  /// Returns the run, even if the function failed or refused the event. Throws `noSuchFunction` for
+  /// a function of another kind, and `invalidEvent` for data that does not encode.
   @discardableResult
   public func deliver<Payload: Sendable>(
     _ event: DocumentEvent<Payload>,
@@ -90,7 +92,9 @@ extension FunctionsSuite {
 
   /// Sends an event of another service to one function, with bytes or encodable data.
   ///
-  /// It is otherwise like a document event and throws the same errors.
+  /// No other function receives the event, and it is attempted only once. Returns the run, even if
+  /// the function failed or refused the event. Throws `noSuchFunction` for a function of another
+  /// kind, and `invalidEvent` for data that does not encode.
   @discardableResult
   public func deliver<Payload: Sendable>(
     _ event: CloudEventMessage<Payload>,
@@ -99,9 +103,10 @@ extension FunctionsSuite {
     try await core.deliver(.cloudEvent(event), to: function)
   }
 
-  /// Sends a scheduled run to its function; otherwise like a document event.
+  /// Sends a scheduled run to its function.
   ///
-  /// Throws as that form does.
+  /// The run is attempted only once. Returns it even if the function failed. Throws
+  /// `noSuchFunction` for a function of another kind.
   @discardableResult
   public func deliver(
     _ event: ScheduleEvent,
@@ -110,9 +115,11 @@ extension FunctionsSuite {
     try await core.deliver(.schedule(event), to: function)
   }
 
-  /// Sends a task to its function without a queue; otherwise like a document event.
+  /// Sends a task to its function without a queue.
   ///
-  /// Throws as that form does.
+  /// The task is attempted only once. Returns the run, even if the function failed or refused the
+  /// task. Throws `noSuchFunction` for a function of another kind, and `invalidEvent` for data that
+  /// does not encode.
   @discardableResult
   public func deliver<Payload: Encodable & Sendable>(
     _ task: TaskRequest<Payload>,
@@ -121,9 +128,10 @@ extension FunctionsSuite {
     try await core.deliver(.task(task), to: function)
   }
 
-  /// Sends a request to an HTTP function and returns its whole answer.
+  /// Sends a request to an HTTP function and returns the complete response.
   ///
-  /// Throws `noSuchFunction`, and `CallableError` for a function that ran out of time.
+  /// Throws `noSuchFunction` for a function that the suite does not have, and `CallableError` for a
+  /// function that timed out.
   public func send(
     _ request: HTTPFunctionRequest,
     to function: OnRequest
@@ -174,7 +182,7 @@ extension SuiteCore {
       // A body that is produced while it is read is part of the run.
       _ = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
     } catch is InvocationError {
-      // The run records the failure.
+      // The run records the failure, so it need not be thrown.
     }
     guard let run = recorder.run(request.id) else {
       throw FunctionsTestingError(.suiteFailed, "The run of \(function.name) left no trace.")

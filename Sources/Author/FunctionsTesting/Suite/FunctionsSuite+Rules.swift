@@ -5,10 +5,10 @@ import RuntimeSupport
 import SecurityRules
 
 extension FunctionsSuite {
-  /// Puts security rules in force for everybody but the server client, which they do not concern.
+  /// Activates security rules for all access except through the server client.
   ///
-  /// Until then everything is allowed. Throws `invalidRules` with all that is wrong, by line and
-  /// column; the former rules then stay.
+  /// Before that, all access is allowed. Throws `invalidRules` with all problems by line and
+  /// column. In this case the previous rules stay active.
   public func loadRules(_ source: String, name: String = "firestore.rules") throws {
     do {
       core.rules.load(try Ruleset(name: name, content: source), for: .everyProject)
@@ -20,9 +20,10 @@ extension FunctionsSuite {
     }
   }
 
-  /// Puts the security rules of a file in force, such as the project's `firestore.rules`.
+  /// Activates the security rules of a file, such as the project's `firestore.rules`.
   ///
-  /// Throws `invalidRules` when the file cannot be read, and as `loadRules(_:name:)` does.
+  /// Throws `invalidRules` if the file cannot be read or the rules have problems. In this case the
+  /// previous rules stay active.
   public func loadRules(file path: String) throws {
     let source: String
     do { source = try String(contentsOf: URL(filePath: path), encoding: .utf8) } catch {
@@ -34,14 +35,14 @@ extension FunctionsSuite {
     try loadRules(source, name: URL(filePath: path).lastPathComponent)
   }
 
-  /// Runs `body` as somebody, whom the security rules must allow all of it.
+  /// Runs `body` with an identity and checks that the security rules allow every access.
   ///
   /// ```swift
   /// try await suite.expectAllowed(as: "tina") { try await $0.document("users/tina").get() }
   /// ```
   ///
-  /// Throws `unexpectedAccess` when they refuse, with the rule, the part of it that was false and
-  /// its values; and what else `body` throws.
+  /// If the rules refuse an access, throws `unexpectedAccess` with the rule, the part of it that
+  /// was false, and the values in it. Rethrows any other error of `body`.
   @discardableResult
   public func expectAllowed<Output>(
     as token: TestToken,
@@ -54,14 +55,14 @@ extension FunctionsSuite {
     }
   }
 
-  /// Runs `body` as somebody, whom the security rules must refuse some of it.
+  /// Runs `body` with an identity and checks that the security rules refuse an access.
   ///
   /// ```swift
   /// try await suite.expectDenied(as: "tom") { try await $0.document("users/tina").delete() }
   /// ```
   ///
-  /// Throws `unexpectedAccess` when `body` ends without being refused, and what it throws for another
-  /// reason: a document that is missing is no refusal.
+  /// Throws `unexpectedAccess` if `body` ends without a refusal. Rethrows any error of `body` with
+  /// another cause. A missing document, for example, does not count as a refusal.
   public func expectDenied(
     as token: TestToken,
     _ body: (Firestore) async throws -> Void

@@ -3,7 +3,7 @@ public import FunctionsRuntime
 import RuntimeSupport
 import TriggerDelivery
 
-/// What a test works with: the database, the outside world and what the functions did.
+/// The environment of a test: the database, the external servers, and the functions' runs.
 ///
 /// ```swift
 /// try await suite.firestore.document("users/tina").set(User(name: "Tina"))
@@ -11,62 +11,65 @@ import TriggerDelivery
 /// #expect(suite.runCount(of: functions.welcome) == 1)
 /// ```
 ///
-/// It is valid inside the closure that receives it.
+/// The suite is valid only inside the closure that receives it.
 public struct FunctionsSuite: Sendable {
   let core: SuiteCore
 
-  /// The database, with the rights of the server client.
+  /// The database, with the access rights of the server client.
   public var firestore: Firestore { core.world.firestore }
 
-  /// The same database with somebody else's rights; a string literal is a user's id.
+  /// Returns the database with the access rights of an identity. A string literal is a user's id.
   public func firestore(as token: TestToken) -> Firestore {
     firestore.acting(as: token.credential(project: core.world.project))
   }
 
-  /// Every outside server, as the test scripts it.
+  /// The scripted responses of all external servers.
   public var http: TestHTTP { core.world.http }
 
-  /// The suite's time, which stands still until `settle` or the test lets it pass.
+  /// The suite's time, which stands still until `settle` or the test advances it.
   public var clock: SuiteClock { SuiteClock(core: core) }
 
   // MARK: - Events
 
-  /// Returns when every event has ended, including those that functions caused meanwhile.
+  /// Waits until every event has been handled, including events that functions cause.
   ///
-  /// Time jumps to later retries and tasks, however late, so this takes only as long as the
-  /// functions run. It does not jump to schedules: they have no end, and run only when time passes
-  /// them on the way to something else; let it pass with `clock`. A function that fails is no error
-  /// here; see `deliveries(of:)` and `runs(of:)`.
+  /// The time jumps forward to pending retries and tasks, however late, so settling takes only as
+  /// long as the functions run. It does not jump forward to schedules, because these never end. A
+  /// scheduled run takes place only if the time passes it on the way to a retry or task; use
+  /// `clock` to advance the time to it. A failed function does not throw; see `deliveries(of:)` and
+  /// `runs(of:)`.
   ///
-  /// Throws `FunctionsTestingError`: `notSettled` names what is pending when no function has begun
-  /// for `timeout`, or when more than `runsMax` have, as when functions set off each other; and
-  /// `unscriptedRequests` names the HTTP requests without a script.
+  /// Throws `FunctionsTestingError` with one of these kinds:
+  ///
+  /// - `notSettled` with the pending events if no function has begun for `timeout`, or if more than
+  ///   `runsMax` have begun, for example because functions trigger each other.
+  /// - `unscriptedRequests` with the HTTP requests for which no response is scripted.
   public func settle(timeout: Duration = .seconds(30), runsMax: Int = 100_000) async throws {
     try await core.settle(timeout: timeout, runsMax: runsMax)
   }
 
-  /// The events that have reached any function, and their states, oldest first.
+  /// Returns the deliveries of events to all functions with their states, oldest first.
   ///
-  /// At least the last 10 000 settled ones are known.
-  /// Throws only when the suite itself has failed.
+  /// At least the last 10,000 settled deliveries are known. Throws only if the suite itself has
+  /// failed.
   public func deliveries() async throws -> [EventDelivery] {
     try await core.deliveries.administration.list(function: nil, limit: .max).reversed().map {
       EventDelivery($0)
     }
   }
 
-  /// The events that have reached a function, and their states, oldest first.
+  /// Returns the deliveries of events to a function with their states, oldest first.
   ///
-  /// Throws only when the suite itself has failed.
+  /// Throws only if the suite itself has failed.
   public func deliveries(of function: some CloudFunction) async throws -> [EventDelivery] {
     try await core.deliveries.administration.list(function: function.name, limit: .max).reversed()
       .map { EventDelivery($0) }
   }
 
-  /// Redelivers earlier events to a function, as if the word of their end had been lost.
+  /// Redelivers earlier events to a function, as if the confirmation of success had been lost.
   ///
-  /// Redelivers the events of one document, or all that have settled; call `settle` afterwards.
-  /// Throws `noSuchEvent` when there is none.
+  /// Applies to the settled events of one document, or to all settled events if `document` is nil.
+  /// Call `settle` afterwards. Throws `noSuchEvent` if there are none.
   @discardableResult
   public func redeliver(
     _ function: some CloudFunction,
@@ -86,7 +89,7 @@ public struct FunctionsSuite: Sendable {
     return settled
   }
 
-  /// Redelivers one earlier event; call `settle` afterwards.
+  /// Redelivers one earlier event. Call `settle` afterwards.
   ///
   /// Throws `noSuchEvent` for an event that is pending or no longer known.
   public func redeliver(_ delivery: EventDelivery) async throws {
@@ -98,29 +101,29 @@ public struct FunctionsSuite: Sendable {
     }
   }
 
-  // MARK: - What functions did
+  //MARK: - Runs and logs
 
-  /// How often a function has run, counting its calls and the attempts at its events.
+  /// Returns how often a function has run, counting calls and each attempt at an event.
   public func runCount(of function: some CloudFunction) -> Int {
     core.recorder.count(of: function.name)
   }
 
-  /// The runs of all functions, in the order in which they began.
+  /// The runs of all functions in the order in which they began.
   ///
-  /// At least the last 50 000 runs are known.
+  /// At least the last 50,000 runs are known.
   public var runs: [FunctionRun] { core.recorder.runs(of: nil) }
 
-  /// The runs of a function, in the order in which they began.
+  /// Returns the runs of a function in the order in which they began.
   public func runs(of function: some CloudFunction) -> [FunctionRun] {
     core.recorder.runs(of: function.name)
   }
 
-  /// The lines that all functions have logged through the loggers of their events and requests.
+  /// The lines that all functions have logged with the loggers of their events and requests.
   ///
-  /// At least the last 50 000 lines are known.
+  /// At least the last 50,000 lines are known.
   public var logs: [FunctionLogLine] { core.recorder.lines(of: nil) }
 
-  /// The lines that a function has logged through the loggers of its events and requests.
+  /// Returns the lines that a function has logged with the loggers of its events and requests.
   public func logs(of function: some CloudFunction) -> [FunctionLogLine] {
     core.recorder.lines(of: function.name)
   }

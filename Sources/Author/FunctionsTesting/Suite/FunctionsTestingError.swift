@@ -1,29 +1,29 @@
-/// Why a suite cannot report success.
+/// The error of a suite or of one of its checks.
 public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
-  /// What happened.
+  /// The kind of problem.
   public var kind: Kind
-  /// What happened, to what, and what to do.
+  /// A description of the problem and of what to do about it.
   public var message: String
 
-  /// The kinds of problem.
+  /// The kinds of problems that a suite reports.
   public enum Kind: Sendable, Hashable {
     /// The functions cannot be deployed as they are declared.
     case invalidFunctions
-    /// There was still work to do when the time was over.
+    /// Work was still pending when the time limit or the limit of runs was reached.
     case notSettled
-    /// Functions sent HTTP requests without a script.
+    /// Functions sent HTTP requests for which no response is scripted.
     case unscriptedRequests
-    /// No earlier event matches the one to be redelivered.
+    /// No earlier event matches the event to redeliver.
     case noSuchEvent
-    /// The suite has no function of this name, or none of the requested kind.
+    /// The suite has no function with this name, or it is not of the required kind.
     case noSuchFunction
-    /// An event made by hand cannot be sent to its function.
+    /// An event made by a test cannot be sent to its function.
     case invalidEvent
-    /// Functions ran more or less often than a test expected.
+    /// Functions ran more often or less often than a test expected.
     case unexpectedRuns
-    /// Security rules cannot be loaded.
+    /// Security rules cannot be loaded because they have problems or cannot be read.
     case invalidRules
-    /// Security rules allowed, or refused, what a test expected otherwise.
+    /// Security rules allowed or refused access contrary to the test's expectation.
     case unexpectedAccess
     /// The suite itself failed, which is a bug in Hearth.
     case suiteFailed
@@ -34,6 +34,6 @@ public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// The message.
+  /// The text of `message`.
   public var description: String { message }
 }

@@ -2,21 +2,21 @@ public import DocumentModel
 public import FirestoreClient
 import TriggerDelivery
 
-/// What the functions under test are built over: their own database and outside world.
+/// The environment of the functions under test, with their database and external servers.
 public struct FunctionsWorld: Sendable {
-  /// The database, with the rights of the server client.
+  /// The database, with the access rights of the server client.
   public let firestore: Firestore
-  /// Stands in for every outside server; a request without a script fails.
+  /// The replacement of all external servers. A request without a scripted response fails.
   public let http: TestHTTP
-  /// The environment for the functions; it has no variables of the process.
+  /// The environment variables for the functions, without the variables of the test's process.
   public let environment: [String: String]
-  /// The project's id.
+  /// The id of the Firebase project.
   public let project: String
   let time: VirtualTime
 
-  /// The suite's time, for functions that ask; it passes as `FunctionsSuite.clock` says.
+  /// The suite's current time, for functions that need it. `FunctionsSuite.clock` advances it.
   public var now: Timestamp { time.now }
 
-  /// The project of tests that do not name one.
+  /// The project of tests that do not name a project.
   public static let defaultProject = "demo-test"
 }

@@ -1,21 +1,21 @@
 public import DocumentModel
 import TriggerDelivery
 
-/// The time of a suite, which stands still until a test lets it pass.
+/// The time of a suite, which stands still until a test advances it.
 ///
-/// Documents, events, schedules and tasks follow it. `settle` also lets it jump to what is due.
-/// Time-outs of functions use the machine's time.
+/// Documents, events, schedules and tasks use this time. `settle` also advances it to the next due
+/// work. The timeouts of functions use the machine's time instead.
 public struct SuiteClock: Sendable {
   let core: SuiteCore
 
-  /// The present time.
+  /// The suite's current time.
   public var now: Timestamp { core.time.now }
 
-  /// Lets time pass, stopping at each retry, task and scheduled run that is due on the way.
+  /// Advances the time, and runs each retry, task and scheduled run that becomes due on the way.
   ///
-  /// Each one runs at its time, and ends with everything it causes before the next. This takes only
-  /// as long as the functions run. What is due later stays pending. Throws as
-  /// `FunctionsSuite.settle` does.
+  /// Each of them runs at its own time and ends, with everything that it causes, before the next
+  /// begins. The call takes only as long as the functions run. Work that is due later stays
+  /// pending. Throws the same errors as `FunctionsSuite.settle`.
   public func advance(
     by duration: Duration,
     timeout: Duration = .seconds(30),
@@ -24,9 +24,9 @@ public struct SuiteClock: Sendable {
     try await advance(to: now.advanced(by: duration), timeout: timeout, runsMax: runsMax)
   }
 
-  /// Lets time pass until `time`; if that is past, only what is due now runs.
+  /// Advances the time to `time`. If that time has passed, only the work that is due now runs.
   ///
-  /// Throws `FunctionsTestingError` as `FunctionsSuite.settle` does.
+  /// Throws the same errors as `FunctionsSuite.settle`.
   public func advance(
     to time: Timestamp,
     timeout: Duration = .seconds(30),

@@ -2,11 +2,12 @@ public import DocumentModel
 import FirestoreClient
 import Identity
 
-/// The identity that a test acts as, in the database and when it calls a function.
+/// The identity with which a test accesses the database or calls a function.
 ///
 /// ```swift
 /// try await suite.call(functions.greeting, GreetingQuery(), as: "tina")
-/// try await suite.call(functions.plan, query, as: .user("tom", claims: ["role": .string("trainer")]))
+/// let trainer = TestToken.user("tom", claims: ["role": .string("trainer")])
+/// try await suite.call(functions.plan, query, as: trainer)
 /// ```
 ///
 /// A string literal is a user's id: `suite.firestore(as: "tina")`.
@@ -20,21 +21,22 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
 
   private let content: Content
 
-  /// Nobody is signed in.
+  /// A caller who is not signed in.
   public static let anonymous = TestToken(content: .nobody)
 
   /// The administrator of the emulator (`Bearer owner`), who has no uid.
   public static let admin = TestToken(content: .admin)
 
-  /// A signed-in user, with the claims of the emulators' unsigned tokens and these in addition.
+  /// Returns a signed-in user, whose token has additional claims.
   ///
-  /// `claims: ["admin": .boolean(true)]` passes `callers: .claim("admin")`. JSON must be
-  /// able to express the values.
+  /// The other claims are those of the emulators' unsigned tokens. `claims: ["admin":
+  /// .boolean(true)]` satisfies `callers: .claim("admin")`. A value that JSON cannot represent
+  /// stops the test's process when the token is used.
   public static func user(_ uid: String, claims: MapValue = [:]) -> TestToken {
     TestToken(content: .user(uid, claims: claims))
   }
 
-  /// Any text in place of the token, such as one that must be refused.
+  /// Returns an identity with any text as its token, for example an invalid token.
   public static func raw(_ token: String) -> TestToken {
     TestToken(content: .raw(token))
   }
@@ -43,7 +45,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
     self.content = content
   }
 
-  /// A signed-in user.
+  /// Creates a signed-in user from a literal user id.
   public init(stringLiteral uid: String) {
     self = .user(uid)
   }
@@ -62,7 +64,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
     }
   }
 
-  /// The value of the `Authorization` header; nil for none.
+  /// Returns the value of the `Authorization` header; nil for no header.
   func authorization(project: String) -> String? {
     switch credential(project: project) {
     case .anonymous: nil

@@ -1,7 +1,7 @@
 public import DocumentModel
 public import FunctionsRuntime
 
-/// Runs a test against functions over a database of its own, all in this process.
+/// Runs a test with functions that use a private database, all in this process.
 ///
 /// ```swift
 /// try await withFunctions(greet, countUsers) { suite in
@@ -11,10 +11,10 @@ public import FunctionsRuntime
 /// }
 /// ```
 ///
-/// For functions that need a database or HTTP themselves, use
-/// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`, which explains
-/// the rest.
-/// Throws what `test` throws, and `FunctionsTestingError`.
+/// If the functions themselves need the database or HTTP, use
+/// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`, whose
+/// documentation also explains the other parameters. Throws `FunctionsTestingError`, and rethrows
+/// the error of `test`.
 public func withFunctions<Output>(
   _ functions: any CloudFunction...,
   project: String = FunctionsWorld.defaultProject,
@@ -34,7 +34,7 @@ public func withFunctions<Output>(
   )
 }
 
-/// Runs a test against functions built over the test's own database and HTTP, in this process.
+/// Runs a test with functions that are built with the test's own database and HTTP transport.
 ///
 /// ```swift
 /// try await withFunctions { world in
@@ -46,16 +46,18 @@ public func withFunctions<Output>(
 /// }
 /// ```
 ///
-/// Writes become events and events reach functions by the same code as in `hearth start`; nothing
-/// is shared between two tests, so any number run side by side. Nothing outlives the call:
-/// functions that still run when `test` returns are cancelled, and the call waits for them. The
-/// suite's time begins at `startTime`, or now, and stands still until `settle` or
-/// `FunctionsSuite.clock` lets it pass. `environment` is what the functions find in
-/// `world.environment`; the variables that Hearth gives every worker are added.
+/// Everything runs in this process. The code that turns writes into events and delivers them to
+/// functions is the same as in `hearth start`. Tests share nothing, so any number of them can run
+/// in parallel. Nothing outlives the call: when `test` returns, functions that still run are
+/// cancelled, and the call waits for them.
 ///
-/// Throws what `build` and `test` throw, and `FunctionsTestingError`: for functions that cannot be
-/// deployed, for HTTP requests without a script that no `settle` has reported, and when the suite
-/// itself failed.
+/// The suite's time begins at `startTime`, or now, and stands still until `settle` or
+/// `FunctionsSuite.clock` advances it. The functions find `environment` in `world.environment`,
+/// with the addition of the variables that Hearth gives every worker.
+///
+/// Throws `FunctionsTestingError` for functions that cannot be deployed, for unscripted HTTP
+/// requests that no `settle` has reported, and if the suite itself failed. Rethrows the errors of
+/// `build` and `test`.
 public func withFunctions<Output>(
   project: String = FunctionsWorld.defaultProject,
   environment: [String: String] = [:],
@@ -76,7 +78,7 @@ public func withFunctions<Output>(
   ) { suite, _ in try await test(suite) }
 }
 
-/// Runs a test against an author's functions, which the test also gets, to name them.
+/// Runs a test with functions that the test also receives, so that it can refer to them.
 ///
 /// ```swift
 /// try await withFunctions(\.app) { world in
@@ -87,9 +89,9 @@ public func withFunctions<Output>(
 /// }
 /// ```
 ///
-/// `app` maps the result of `build` to the app that is deployed. Otherwise this is like
+/// `app` returns the app to deploy from the result of `build`. In all other respects, including
+/// errors, this function works like
 /// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`.
-/// Throws as that form does.
 public func withFunctions<Functions, Output>(
   _ app: (Functions) -> FunctionsApp,
   project: String = FunctionsWorld.defaultProject,

@@ -1,16 +1,16 @@
 import FirestoreClient
 import FunctionsRuntime
 
-/// The functions of this project; each has a name that never changes with the code.
+/// The functions of this project; their names stay the same when the code changes.
 public struct WelcomeFunctions: Sendable {
   let firestore: Firestore
 
-  /// Functions over a database.
+  /// Creates the functions with access to a database.
   public init(firestore: Firestore) {
     self.firestore = firestore
   }
 
-  /// What is deployed.
+  /// All functions to deploy.
   public var app: FunctionsApp {
     FunctionsApp {
       welcome
@@ -18,7 +18,7 @@ public struct WelcomeFunctions: Sendable {
     }
   }
 
-  /// Greets each new user: runs when a document below `users` is created.
+  /// Greets each new user; runs when a document below `users` is created.
   public var welcome: OnDocumentCreated<User> {
     .init("welcome", at: "users/{userId}") { event in
       let greeting = try firestore.document("greetings/\(event.params.userId)")
@@ -27,7 +27,7 @@ public struct WelcomeFunctions: Sendable {
     }
   }
 
-  /// Tells a signed-in user their greeting: the app calls it by its name.
+  /// Returns the greeting of a signed-in user; the app calls this function by its name.
   public var greeting: OnCall<GreetingQuery, Greeting> {
     .init("greeting") { request in
       let user = try request.requireUser()
@@ -42,32 +42,32 @@ public struct WelcomeFunctions: Sendable {
 
 /// A document below `users`.
 public struct User: Codable, Sendable {
-  /// What others call them.
+  /// The name shown to other users.
   public var name: String
 
-  /// A user of this name.
+  /// Creates a user with a name.
   public init(name: String) {
     self.name = name
   }
 }
 
-/// A document below `greetings`, and what `greeting` answers.
+/// A document below `greetings`, and the result of `greeting`.
 public struct Greeting: Codable, Sendable, Equatable {
-  /// What is said.
+  /// The text of the greeting.
   public var text: String
 
-  /// A greeting of these words.
+  /// Creates a greeting with a text.
   public init(text: String) {
     self.text = text
   }
 }
 
-/// What `greeting` is asked.
+/// The request data of `greeting`.
 public struct GreetingQuery: Codable, Sendable {
-  /// Whether the answer comes in capitals.
+  /// True if the greeting should be returned in capital letters.
   public var isLoud: Bool?
 
-  /// A question.
+  /// Creates the request data.
   public init(isLoud: Bool? = nil) {
     self.isLoud = isLoud
   }

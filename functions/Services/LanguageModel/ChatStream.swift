@@ -8,18 +8,30 @@
 ///
 /// Calls of tools come in fragments that belong together by their index; only the first one has the
 /// call's id and name.
-struct ChatStream {
+struct ChatStream: Sendable {
+  private let promptBytes: Int
+  private let usageMax: TokenUsage
   private var text = ""
-  private var refusal = ""
+  private var isRefused = false
   private var calls: [Int: ToolCall] = [:]
+  /// The bytes that the model has written, those of a refusal too.
+  private var written = 0
   private var finishReason: String?
   private var usage: TokenUsage.Stated?
   private var isDone = false
 
   /// The most calls in a turn, whatever indexes a server invents.
   private static let callsMax = 128
-  /// The longest text and the longest arguments that are kept.
+  /// The most bytes of a turn, all its texts and calls together.
   private static let bytesMax = 1 << 16
+
+  /// A turn of which nothing has come, in answer to so many bytes.
+  ///
+  /// `usageMax` is the most that it can use, whatever the server states.
+  init(promptBytes: Int, usageMax: TokenUsage) {
+    self.promptBytes = promptBytes
+    self.usageMax = usageMax
+  }
 
   /// Reads one line of the stream; returns the text that it adds.
   ///
@@ -44,35 +56,50 @@ struct ChatStream {
     usage = chunk.usage ?? usage
     guard let choice = chunk.choices?.first else { return nil }
     finishReason = choice.finish_reason ?? finishReason
-    refusal += choice.delta?.refusal ?? ""
+    if let refusal = choice.delta?.refusal, !refusal.isEmpty {
+      isRefused = true
+      try count(refusal)
+    }
     for (position, fragment) in (choice.delta?.tool_calls ?? []).enumerated() {
       try add(fragment, at: fragment.index ?? position)
     }
     guard let added = choice.delta?.content, !added.isEmpty else { return nil }
+    try count(added)
     text += added
-    guard text.utf8.count <= Self.bytesMax else { throw Self.tooLong }
     return added
   }
 
   private mutating func add(_ fragment: Chunk.Fragment, at index: Int) throws {
-    guard calls[index] != nil || calls.count < Self.callsMax else { throw Self.tooLong }
-    var call = calls[index] ?? ToolCall(id: "", name: "", arguments: "")
-    if call.id.isEmpty { call.id = fragment.id ?? "" }
-    if call.name.isEmpty { call.name = fragment.function?.name ?? "" }
-    call.arguments += fragment.function?.arguments ?? ""
-    guard call.arguments.utf8.count <= Self.bytesMax else { throw Self.tooLong }
-    calls[index] = call
+    if calls[index] == nil {
+      guard calls.count < Self.callsMax else { throw Self.tooLong }
+      calls[index] = ToolCall(id: "", name: "", arguments: "")
+    }
+    try count(fragment.id, fragment.function?.name, fragment.function?.arguments)
+    // A copy beside the stored call would make each addition as long as the call.
+    func complete(_ call: inout ToolCall) {
+      if call.id.isEmpty { call.id = fragment.id ?? "" }
+      if call.name.isEmpty { call.name = fragment.function?.name ?? "" }
+      call.arguments += fragment.function?.arguments ?? ""
+    }
+    complete(&calls[index, default: ToolCall(id: "", name: "", arguments: "")])
+  }
+
+  private mutating func count(_ texts: String?...) throws {
+    for text in texts { written += text?.utf8.count ?? 0 }
+    guard written <= Self.bytesMax else { throw Self.tooLong }
   }
 
   private static let tooLong = ServiceError(.refused, "the model's answer has no end")
 
   /// What the turn has used so far, by the server's count or by what came; none before anything did.
-  func used(promptBytes: Int) -> TokenUsage {
-    let written = calls.values.reduce(text.utf8.count + refusal.utf8.count) { sum, call in
-      sum + call.arguments.utf8.count
-    }
+  var used: TokenUsage {
     guard usage != nil || written > 0 || finishReason != nil else { return TokenUsage() }
-    return TokenUsage(usage, promptBytes: promptBytes, completionBytes: written)
+    return TokenUsage(
+      usage,
+      promptBytes: promptBytes,
+      completionBytes: written,
+      atMost: usageMax
+    )
   }
 
   /// Whether anything has been said.
@@ -82,21 +109,20 @@ struct ChatStream {
   ///
   /// Throws `unavailable` when the stream broke off, and `refused` when the model or its provider's
   /// filter held the answer back.
-  func reply(promptBytes: Int) throws -> ChatReply {
+  func reply() throws -> ChatReply {
     guard isDone || finishReason != nil else {
       throw ServiceError(.unavailable, "the chat provider broke off its answer")
     }
-    if !refusal.isEmpty { throw ServiceError(.refused, "the model refused to answer") }
+    if isRefused { throw ServiceError(.refused, "the model refused to answer") }
     if finishReason == "content_filter" {
       throw ServiceError(.refused, "the chat provider's filter held the answer back")
     }
     let calls = calls.sorted { $0.key < $1.key }.map(\.value)
-    let written = text.utf8.count + calls.reduce(0) { $0 + $1.arguments.utf8.count }
     return ChatReply(
       text: text,
       calls: calls,
       isCutOff: finishReason == "length",
-      usage: TokenUsage(usage, promptBytes: promptBytes, completionBytes: written)
+      usage: used
     )
   }
 

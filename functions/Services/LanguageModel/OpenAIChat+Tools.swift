@@ -15,27 +15,29 @@ extension OpenAIChat {
 
   /// The model's next turn, requested again only as long as it has said nothing.
   ///
-  /// Throws as `ChatModel.reply` does.
+  /// Calls `onText` as the answer is read, which must not wait for anybody. Throws as
+  /// `ChatModel.reply` does.
   func reply(
     to turns: [ChatTurn],
     _ tools: [ToolDescription],
-    onText: @Sendable (String) async throws -> Void
+    onText: @escaping @Sendable (String) -> Void
   ) async throws -> ChatReply {
     let promptBytes = turns.reduce(0) { $0 + $1.textBytes }
+    let most = try usageMax(of: turns, tools)
     return try await server.stream(
       ["chat", "completions"],
       TurnRequest(self, turns, tools),
-      timeout: Self.timeout
+      silence: silence
     ) {
-      ChatStream()
+      ChatStream(promptBytes: promptBytes, usageMax: most)
     } read: { line, stream in
-      if let text = try stream.read(line) { try await onText(text) }
+      if let text = try stream.read(line) { onText(text) }
     } hasSpoken: { stream in
       stream.hasText
     } used: { stream in
-      stream.used(promptBytes: promptBytes)
+      stream.used
     } end: { stream in
-      try stream.reply(promptBytes: promptBytes)
+      try stream.reply()
     }
   }
 }

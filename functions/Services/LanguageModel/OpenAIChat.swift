@@ -14,11 +14,13 @@ struct OpenAIChat: Sendable {
   let name: String
   let server: OpenAIServer
   let answerTokensMax: Int
+  /// The silence that ends a streamed answer; a model that thinks says nothing meanwhile.
+  let silence: SilenceLimit
 
   /// The most answers asked for: a model is partly chance and may get right what it got wrong.
   private static let answersMax = 2
   /// The time-out for a long answer; a function's own time-out comes first if it is shorter.
-  static let timeout: Duration = .seconds(60)
+  private static let timeout: Duration = .seconds(60)
 
   /// A model below `baseURL`, such as `https://api.openai.com/v1`.
   ///
@@ -29,6 +31,7 @@ struct OpenAIChat: Sendable {
     key: String?,
     http: any HTTPTransport,
     retries: ServiceRetries = ServiceRetries(),
+    clock: any Clock<Duration> = ContinuousClock(),
     answerTokensMax: Int = 4096
   ) {
     name = model
@@ -46,6 +49,7 @@ struct OpenAIChat: Sendable {
       circuit: ServiceCircuit(now: retries.now)
     )
     self.answerTokensMax = answerTokensMax
+    silence = SilenceLimit(longest: .seconds(60), clock: clock)
   }
 
   /// Throws as a call would while the circuit is open.
@@ -113,6 +117,7 @@ struct OpenAIChat: Sendable {
     _ type: Output.Type,
     usage: inout TokenUsage
   ) async throws -> Output? {
+    let most = try usageMax(of: messages, as: schema)
     let text = try await server.post(
       ["chat", "completions"],
       request(messages, schema),
@@ -121,7 +126,8 @@ struct OpenAIChat: Sendable {
       let counted = TokenUsage(
         reply.usage,
         promptBytes: messages.reduce(0) { $0 + $1.content.utf8.count },
-        completionBytes: reply.choices.first?.message.content?.utf8.count ?? 0
+        completionBytes: reply.choices.first?.message.content?.utf8.count ?? 0,
+        atMost: most
       )
       return try usage.add(counted) { try reply.text() }
     }
