@@ -17,7 +17,7 @@ anchors() {
 }
 
 dead=$(
-  for file in README.md docs/*.md Sources/README.md; do
+  for file in *.md docs/*.md Sources/README.md functions/README.md Tests/Benchmarks/README.md; do
     links "$file" | while IFS= read -r link; do
       case $link in *://* | mailto:*) continue ;; esac
       path=${link%%#*} page=$file
