@@ -1,7 +1,8 @@
 import Foundation
 
 extension BenchmarkRun {
-  /// Loading, searching and restarting with many vectors, beside a flat scan of the same ones.
+  /// Measures loading, searching and restarting with many vectors, and a flat scan of the same
+  /// vectors.
   func measureVectors() async throws {
     let load = VectorLoad(set: VectorSet())
     let exact = try await measureNumPy(load.set) {
@@ -56,7 +57,8 @@ extension BenchmarkRun {
     }
   }
 
-  /// Firestore's search for the nearest documents, which compares all that the filter leaves.
+  /// Measures Firestore's nearest-neighbor search, which compares all documents that pass the
+  /// filter.
   func measureNearest() async throws {
     let set = VectorSet(dimension: 768)
     _ = try await measureNumPy(set) { .nearestMilliseconds(isFiltered: $0) }
