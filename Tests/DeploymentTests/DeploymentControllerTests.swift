@@ -129,8 +129,7 @@ struct DeploymentControllerTests {
     let ids = try await withProject(data, source) { project in
       var ids: [String] = []
       for version in 1...3 {
-        // Settings are read at the start, not at the deployment, so only the binary distinguishes
-        // versions.
+        // A rollback uses the current settings, so only the binary distinguishes versions.
         let script = "#!/bin/sh\nSAMPLE_VERSION=v\(version) exec \(binary)\n"
         try project.source.write("functions", script, isExecutable: true)
         ids.append(try await project.deploy(project.source.path("functions")).id)

@@ -136,7 +136,7 @@ struct RestartTests {
       let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(all("c"))), id: 1)
       #expect(try await phone.toSnapshot() == ["added 1", "c/a [1]", "current 1"])
-      // The token has this store's number.
+      // By now the store has the number that its tokens carry.
       let token = ResumePoint.token(fixture.store.hub.token(future, of: database))
       let again = Phone(fixture)
       await again.session.add(ListenRequest(.query(all("c")), resumePoint: token), id: 1)
