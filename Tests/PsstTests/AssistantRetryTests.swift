@@ -21,13 +21,13 @@ struct AssistantRetryTests {
       let first = try await world.ask(question, request: "r1")
       #expect(first.actions.map(\.status) == [.done])
       #expect(try await world.ask(question, request: "r1") == first)
-      // The conversation's id is known by now.
+      // Now the client knows the conversation's ID.
       #expect(try await world.ask(question, request: "r1", in: first.conversationId) == first)
       #expect(world.model.repliesLeft == 0)
       #expect(try await world.reminders() == ["Ask about the sore knee"])
       #expect(try await world.stored(first.conversationId).count == 2)
 
-      // Another id is another question.
+      // A different ID is a different question.
       try world.model.reply(ScriptedReply(content: "Yes."))
       #expect(try await world.ask(question, request: "r2").reply == "Yes.")
     }
@@ -102,7 +102,7 @@ struct AssistantRetryTests {
       #expect(error?.code == .aborted && error?.message.contains("try again in") == true)
       #expect(world.model.journal.entries.isEmpty)
 
-      // What answered it was killed.
+      // The worker that was answering was killed.
       try await world.suite.clock.advance(by: .seconds(31))
       try world.model.reply(ScriptedReply(content: "Hello."))
       let reply = try await world.ask(
@@ -180,7 +180,8 @@ struct AssistantRetryTests {
     try await AssistantScene.run { world in
       try world.model.reply(world.reminder("Call Carl"), world.reminder("Ring Carl up"))
       try world.model.reply(ScriptedReply(content: "First."), ScriptedReply(content: "Second."))
-      // The first attempt is so slow that a second one begins and ends while its tool runs.
+      // The first attempt is so slow that a second one starts and ends while the first runs its
+      // tool.
       let slow = try await world.functions.services.assistant.answer(
         .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
       ) { event in
@@ -228,7 +229,7 @@ struct AssistantRetryTests {
         } catch is FirestoreError {
         } catch is Assistant.Failure {
         }
-        // A claim that could not be given up ends.
+        // A claim that could not be released expires.
         try await world.suite.clock.advance(by: .seconds(31))
       }
       let actions = try #require(answer).actions
@@ -339,11 +340,11 @@ struct AssistantRetryTests {
   }
 }
 
-/// What a test throws in place of a caller that leaves.
+/// The error that stands for a caller that disconnects.
 private struct Lost: Error {}
 
 extension AssistantScene {
-  /// A call of `setReminder` that a model makes.
+  /// Scripts a model's call of `setReminder`.
   fileprivate func reminder(_ text: String) -> ScriptedReply {
     ScriptedReply(toolCalls: [
       .init(
@@ -380,12 +381,12 @@ extension AssistantScene {
     )
   }
 
-  /// The texts of all reminders.
+  /// Returns the texts of all reminders.
   fileprivate func reminders() async throws -> [String] {
     try await suite.firestore.collection("reminders").get().data(as: Reminder.self).map(\.text)
   }
 
-  /// What was said in a conversation of Tina's.
+  /// Returns the messages of one of Tina's conversations.
   fileprivate func stored(_ conversation: String) async throws -> QuerySnapshot {
     try await suite.firestore.collection("users/tina/ai_conversations/\(conversation)/messages")
       .get()

@@ -171,7 +171,7 @@ struct CalendarConflictTests {
   }
 }
 
-/// Psst's functions that act without being asked.
+/// Psst's functions that act without a request by a user.
 struct ProactiveScene: Sendable {
   let scene: Scene
   var suite: FunctionsSuite { scene.suite }
@@ -212,7 +212,7 @@ struct ProactiveScene: Sendable {
     try await suite.firestore.document(path).set(fields)
   }
 
-  /// Writes an event and waits until it is compared.
+  /// Writes an event and waits until it has been compared with others.
   func event(
     _ id: String,
     _ title: String,
@@ -230,6 +230,6 @@ struct ProactiveScene: Sendable {
 }
 
 extension Array {
-  /// The element of a list that has one.
+  /// The single element of a list; nil if the list has more or none.
   var only: Element? { count == 1 ? first : nil }
 }

@@ -12,7 +12,7 @@ import Testing
 struct UsageLimitsTests {
   private static let day = Duration.seconds(86_400)
 
-  /// The present time to the next midnight in UTC.
+  /// The time until the next midnight in UTC.
   private func untilMidnight(_ world: UsageWorld) -> Duration {
     .microseconds(86_400_000_000 - world.suite.clock.now.microseconds % 86_400_000_000)
   }
@@ -27,7 +27,7 @@ struct UsageLimitsTests {
   @Test("A user who has used the day's tokens waits for the next day, and nobody else does")
   func userTokens() async throws {
     try await UsageWorld.run(limits: UsageLimits(userTokensPerDay: 30)) { world in
-      // An embedding reserves the bytes of its text, and a reading by the chat model far more.
+      // An embedding reserves the bytes of its text. A reading by the chat model reserves far more.
       try await world.scene.write("m1", "My knee is sore today")
       try await world.suite.clock.advance(by: .zero)
       let first = try #require(try await world.day("carl"))
@@ -43,7 +43,8 @@ struct UsageLimitsTests {
       #expect(try await states(world, world.functions.embedMessage).contains(.pending))
 
       let lines = world.suite.logs.filter { $0.message == "Events wait for a provider" }
-      // One for each of the two, because reading needs more than anybody has.
+      // One line for each function; the reading function waits because it reserves more than any
+      // user has.
       #expect(lines.count == 2)
       #expect(
         lines.allSatisfy { $0.metadata["reason"]?.contains("PSST_USER_TOKENS_PER_DAY") == true }
@@ -53,7 +54,7 @@ struct UsageLimitsTests {
 
   @Test("When the app's dollars are spent, events wait and go on at the start of the next day")
   func appDollars() async throws {
-    // Enough for one message's embedding and reading, whose reservations are below a cent.
+    // Enough for the embedding and reading of one message, whose reservations are below a cent.
     try await UsageWorld.run(limits: UsageLimits(dollarsPerDay: 0.0062)) { world in
       let path = "usage/_app/days/" + String("\(world.suite.clock.now)".prefix(10))
       try await world.suite.firestore.document(path).set(["costUSD": 0.0062])
@@ -79,7 +80,7 @@ struct UsageLimitsTests {
       try await world.suite.clock.advance(by: .seconds(60))
       world.faults.decide(nil)
       try await world.suite.clock.advance(by: .seconds(3600))
-      // Each question is a reservation and its return.
+      // Each attempt is a reservation and its return.
       #expect((2...24).contains(world.faults.commits))
       #expect(world.model.journal.entries.isEmpty)
       let states = try await states(world, world.functions.embedMessage)
@@ -204,7 +205,7 @@ struct UsageLimitsTests {
       #expect(refusal.details as? FirestoreValue == .map(["retryAfterSeconds": .integer(58)]))
       _ = try await world.search("query", as: "tina")
 
-      // The first twenty are a minute old at that time.
+      // By then the first twenty are a minute old.
       try await world.suite.clock.advance(by: .seconds(57))
       for number in 0..<20 { _ = try await world.search("again \(number)") }
       await #expect(throws: CallableError.self) { _ = try await world.search("once more") }
@@ -299,7 +300,7 @@ struct UsageLimitsTests {
       ("PSST_SEARCHES_PER_MINUTE", "1001"), ("PSST_SEARCHES_PER_MINUTE", "2.5"),
       ("PSST_CHAT_INPUT_PRICE", "-1"), ("PSST_CHAT_OUTPUT_PRICE", "free"),
       ("PSST_CHAT_INPUT_PRICE", "1"), ("PSST_EMBEDDING_PRICE", "-0.1"),
-      // A limit that nobody reads would be none.
+      // Unknown names are errors, because a limit that is never read would not apply.
       ("PSST_DOLLARS_PER_DAYS", "0"), ("PSST_LIMIT", "5"),
     ]
   )
