@@ -76,8 +76,9 @@ extension BenchmarkRun {
     try await measureRuledSnapshots(firestore, user.token, processID)
   }
 
-  /// Measures snapshots under rules. As in Psst, each change of a message also changes its chat,
-  /// which the rules read.
+  /// Measures snapshots of listeners that security rules may refuse.
+  ///
+  /// As in Psst, each change of a message also changes its chat. The rules read the chat.
   private func measureRuledSnapshots(
     _ firestore: FirestoreLoad,
     _ token: String,

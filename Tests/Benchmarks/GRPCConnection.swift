@@ -122,8 +122,9 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
     return block
   }
 
-  /// All headers by index. The static table has 61 entries, and the newest dynamic entry comes
-  /// first.
+  /// All headers as indexes into HPACK's table.
+  ///
+  /// The static table has 61 entries, and the newest dynamic entry comes first.
   private func laterBlock() -> ByteBuffer {
     ByteBuffer(bytes: headers.indices.map { UInt8(0x80 | (61 + headers.count - $0)) })
   }

@@ -29,7 +29,7 @@ struct VectorSet: Sendable {
 
   static func id(_ row: Int) -> String { "message-\(row)" }
 
-  /// The row of an id that `id` made.
+  /// Returns the row of an ID that `id(_:)` created.
   static func row(_ id: String) -> Int? { Int(id.dropFirst("message-".count)) }
 
   /// Generates the same vectors each time.

@@ -356,7 +356,7 @@ struct DeploymentControllerTests {
       now: { Date() },
       logger: .silent
     ) { try await fleet.replaceFunctions($0) }
-    // Ends with `stop` below.
+    // Runs until `stop` below.
     let running = Task { try await fleet.run() }
     let project = Project(data: data, source: source, fleet: fleet, controller: controller)
     let result: Swift.Result<Result, any Error>

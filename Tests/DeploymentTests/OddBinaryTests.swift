@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 import WorkerPool
 
-/// Unusual binaries: scripts, and a package that does not compile. No worker is started.
+/// Unusual binaries: scripts, and a package that does not compile.
+///
+/// No test starts a worker.
 @Suite("Odd functions binaries", .timeLimit(.minutes(5)))
 struct OddBinaryTests {
   private let source: TemporaryFolder

@@ -331,7 +331,7 @@ struct CommandLineTests {
   }
 }
 
-/// Set once, from any task.
+/// A flag that any task may set once.
 private final class Flag: Sendable {
   private let value = Atomic(false)
 

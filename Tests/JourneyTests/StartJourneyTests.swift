@@ -11,7 +11,7 @@ struct StartJourneyTests {
     try String(contentsOfFile: project.data + "/deployments/current", encoding: .utf8)
   }
 
-  /// The deployment whose start is still on probation, as recorded on disk.
+  /// The deployment whose current start the server has not survived yet, as recorded on disk.
   private func starting(_ project: JourneyProject) -> String? {
     struct Starts: Decodable { var starting: String? }
     let file = URL(filePath: project.data + "/deployments/starting")
@@ -37,7 +37,7 @@ struct StartJourneyTests {
     var deaths = 0
     while deaths < 3 {
       try SuiteProcess(project, ["--no-functions"]).killHard()
-      // On a busy machine the server may have passed the probation before it was killed.
+      // On a busy machine the server may have run long enough to survive the start before the kill.
       deaths = starting(project) == id ? deaths + 1 : 0
     }
 
@@ -67,7 +67,7 @@ struct StartJourneyTests {
     let last = try SuiteProcess(project, ["--no-functions"])
     defer { last.killHard() }
     #expect(try await JourneyClient(last).version() == "1")
-    // After the probation the start no longer counts, however the server ends.
+    // Once the server has survived the start, it no longer counts, however the server ends.
     while starting(project) != nil { await Task.yield() }
   }
 

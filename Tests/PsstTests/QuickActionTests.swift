@@ -379,7 +379,7 @@ struct QuickActionTests {
     }
   }
 
-  // MARK: All three
+  // MARK: All quick actions
 
   @Test("Hostile words are data, and a model that obeys them changes nothing but a text")
   func hostile() async throws {

@@ -90,7 +90,7 @@ struct RandomQueryTests {
         let page = try await Self.page(&run, 3, fixture, candidates: random.count(1...4))
         #expect(page.count <= 3)
         paged += page
-        // Whatever is written between two pages, the query shows the state at its own time.
+        // The query shows the state at its own time, regardless of writes between two pages.
         try await Self.write(random.count(0...3), to: fixture, &random)
         if random.chance(20) {
           _ = try await fixture.run(queries[random.count(0...59)])

@@ -44,7 +44,7 @@ func withFleet(
 ) async throws {
   let log = FunctionLogStore(now: { Date() })
   let fleet = WorkerFleet(configuration: configuration, log: log, logger: .silent)
-  // Ends with `stop` below.
+  // Runs until `stop` below.
   let running = Task { try await fleet.run() }
   let result: Result<Void, any Error>
   do {
