@@ -30,8 +30,9 @@ extension BenchmarkRun {
     }
   }
 
-  /// Measures how long a reconnecting listener takes to receive one change, as a phone with a cache
-  /// does.
+  /// Measures how long a reconnecting listener takes to receive one change.
+  ///
+  /// It resumes from a token, as a phone with a cache does.
   private func measureResumption(_ firestore: FirestoreLoad) async throws {
     let size = Self.largeCollectionSize
     try await firestore.createAll((0..<size).map { "large/d\($0)" })
@@ -63,8 +64,7 @@ extension BenchmarkRun {
     figures.record(.firstSnapshotMilliseconds, of: subject, times.sorted()[times.count / 2])
   }
 
-  /// Measures the time from a change to its snapshot, for numbers of listeners that the server
-  /// supports.
+  /// Measures the time from a change to its snapshot, for various numbers of listeners.
   func measureListeners(_ firestore: FirestoreLoad, of subject: Subject) async throws {
     try await measureFirstSnapshot(firestore, of: subject)
     let load = ListenLoad(firestore: firestore, listeners: 1)

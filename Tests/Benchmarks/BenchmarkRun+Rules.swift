@@ -53,8 +53,7 @@ extension BenchmarkRun {
     var user = firestore
     user.token = try UnsignedToken.mint(uid: RulesLoad.trainer, project: firestore.project)
     for request in RuledRequest.allCases {
-      // One run in advance, so that the server can learn from it, for example which indexes to
-      // build.
+      // One run in advance lets the server learn from it, for example which indexes to build.
       _ = try await RulesLoad(firestore: user).run(request, load(1), round: "first")
       // No rules apply to the administrator's requests.
       for isAdministrator in subject == .hearth ? [true, false] : [false] {

@@ -1,8 +1,7 @@
 import Foundation
 
 extension BenchmarkRun {
-  /// Measures loading, searching and restarting with many vectors, and a flat scan of the same
-  /// vectors.
+  /// Measures loads, searches and restarts with many vectors, and a flat scan of them.
   func measureVectors() async throws {
     let load = VectorLoad(set: VectorSet())
     let exact = try await measureNumPy(load.set) {
@@ -57,8 +56,9 @@ extension BenchmarkRun {
     }
   }
 
-  /// Measures Firestore's nearest-neighbor search, which compares all documents that pass the
-  /// filter.
+  /// Measures Firestore's nearest-neighbor search.
+  ///
+  /// The search compares all documents that pass the filter.
   func measureNearest() async throws {
     let set = VectorSet(dimension: 768)
     _ = try await measureNumPy(set) { .nearestMilliseconds(isFiltered: $0) }

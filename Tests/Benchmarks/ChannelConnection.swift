@@ -115,8 +115,9 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
     }
   }
 
-  /// Returns a complete chunk: its length in characters (all single-byte here), a newline, the
-  /// text.
+  /// Returns a complete chunk.
+  ///
+  /// A chunk is its length in characters, which are all single-byte here, a newline, and the text.
   private func readChunk() -> [UInt8]? {
     let view = input.readableBytesView
     guard let end = view.firstIndex(of: UInt8(ascii: "\n")),

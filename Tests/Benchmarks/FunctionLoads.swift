@@ -99,8 +99,7 @@ struct TriggerLoad: Sendable {
   /// The number of events written at once to measure the delivery rate.
   private static let burst = 1000
 
-  /// Measures the time from a write to its function's start, the cost of an event, and the delivery
-  /// rate.
+  /// Measures the time from a write to its function's start, the cost of events, and their rate.
   func run(_ figures: Figures) async throws {
     let paced = PacedWrites(firestore: firestore, output: output)
     try await paced.warmUp()

@@ -22,8 +22,7 @@ struct BenchmarkError: Error, CustomStringConvertible {
 /// Closed-loop clients: each sends its next request when it has the reply to the last one.
 struct Load: Sendable {
   var clients: Int
-  /// The time before the measurement, for caches, connections and the compiler of a compared
-  /// server.
+  /// The time before the measurement, in which caches, connections and compilers get ready.
   var warmUp: Duration
   var duration: Duration
 

@@ -1,7 +1,8 @@
 import Foundation
 
-/// A flat scan of the same vectors with NumPy, the usual first solution; used where NumPy is
-/// installed.
+/// A flat scan of the same vectors with NumPy, where NumPy is installed.
+///
+/// This is the solution that most people try first.
 struct NumPyScan: Sendable {
   private let python: String
 

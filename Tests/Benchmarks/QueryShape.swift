@@ -42,8 +42,7 @@ enum QueryShape: String, CaseIterable, Sendable {
         query.where.fieldFilter = .with {
           $0.field.fieldPath = "author"
           $0.op = .equal
-          // Only every second document is a message, so fifty of the hundred authors wrote
-          // messages.
+          // Every second document is not a message, so only fifty of the hundred authors wrote any.
           $0.value.stringValue = "user-8"
         }
         query.orderBy = [.with { $0.field.fieldPath = "n" }]

@@ -1,8 +1,9 @@
 import DocumentModel
 import SecurityRules
 
-/// Psst's rules evaluated in this process with all documents in memory: the pure cost of a
-/// decision.
+/// Evaluates Psst's rules in this process, to measure the pure cost of a decision.
+///
+/// All documents are in memory.
 struct RuleDecisions {
   private let ruleset: Ruleset
   private let documents = ChatDocuments()

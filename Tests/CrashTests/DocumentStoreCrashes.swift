@@ -357,8 +357,7 @@ final class DocumentStoreCrashes: Sendable {
     }
   }
 
-  /// Replays the log: each record must be one complete commit, and all must add up to the
-  /// documents.
+  /// Replays the log, whose records must be complete commits and add up to the documents.
   private func compare(_ remains: Remains) throws {
     try promises.withLock { promises in
       var state: [DocumentName: FirestoreDocument] = [:]

@@ -1,8 +1,7 @@
 import CSQLite
 
 /// An open handle of a file with the locks that it holds.
-// Unchecked: SQLite uses a handle on one thread at a time, and shared state is behind the disk's
-// lock.
+// Unchecked: SQLite uses a handle on one thread at a time; the disk's lock protects shared state.
 final class OpenFile: @unchecked Sendable {
   let disk: SimulatedDisk
   let file: String

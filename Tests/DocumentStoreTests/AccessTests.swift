@@ -9,8 +9,9 @@ import Testing
 
 @Suite("Access")
 struct AccessTests {
-  /// A policy that gives users access to documents whose `owner` they are, before and after a
-  /// write.
+  /// A policy that gives users access to documents whose `owner` they are.
+  ///
+  /// A write requires this of the document before and after it, where the document exists.
   struct OwnerPolicy: AccessPolicy {
     static let denied = StatusError(.permissionDenied, "Missing or insufficient permissions.")
 

@@ -81,7 +81,7 @@ struct ListenAccessTests {
       await phone.session.add(query(isLimited: isLimited), id: 2)
 
       #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
-      // One decision before the results are read; a query without a limit may need one more with
+      // One decision before the results are read; a query without limit may need one more with
       // them.
       #expect(decisions.withLock(\.self) <= 2)
     }

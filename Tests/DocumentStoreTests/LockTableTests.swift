@@ -309,8 +309,7 @@ struct LockTableTests {
     let next = try waits(table.request(update("a"), by: three))
     #expect(table.release(one) == [.granted(next)])
     #expect(table.modeForReading(key, by: one) == .update)
-    // An owner that already holds a lock reads with a shared lock, because others may wait for that
-    // owner.
+    // An owner that holds a lock already reads with a shared lock, because others may wait for it.
     _ = table.request(read("b"), by: one)
     #expect(table.modeForReading(key, by: one) == .shared)
     _ = table.release(one)

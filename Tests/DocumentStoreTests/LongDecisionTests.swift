@@ -11,8 +11,9 @@ import Testing
 /// Access policies whose decisions take long.
 @Suite("Decisions on access that take long", .timeLimit(.minutes(5)))
 struct LongDecisionTests {
-  /// A policy whose long decisions, by default on the collection `slow`, block their thread at a
-  /// gate.
+  /// A policy whose long decisions block their thread at a gate.
+  ///
+  /// By default, decisions on the collection `slow` take long.
   private final class SlowPolicy: AccessPolicy {
     private let gate = DispatchSemaphore(value: 0)
     /// Signals each decision that has reached the gate.

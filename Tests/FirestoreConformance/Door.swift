@@ -168,8 +168,7 @@ struct RESTDoor: Door {
     text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
   }
 
-  /// Query parameters such as `mask.fieldPaths=a&mask.fieldPaths=b&pageSize=1` for the remaining
-  /// members.
+  /// Query parameters for the other members: `mask.fieldPaths=a&mask.fieldPaths=b&pageSize=1`.
   private static func parameters(_ members: [String: Any]) -> String {
     var items: [String] = []
     func add(_ name: String, _ value: Any) {

@@ -109,8 +109,9 @@ package final class FuzzTarget: Sendable {
     return log.entries(atLeast: .error).first.map { "\(door): \($0.message) \($0.metadata)" }
   }
 
-  /// The first byte that selects security rules; they are compiled and then decide a get and a
-  /// list.
+  /// The first byte that selects security rules.
+  ///
+  /// The rules are compiled and then decide a get and a list.
   private static let rulesByte: UInt8 = 255
 
   /// A database without documents.

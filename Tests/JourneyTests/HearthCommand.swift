@@ -33,8 +33,8 @@ struct HearthCommand: Sendable {
     try process.run()
     return try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
-        // The output of a command fits in a pipe buffer, so the pipes can be read one after the
-        // other.
+        // The output of a command fits in a pipe buffer, so the pipes can be read one after
+        // another.
         let printed = output.fileHandleForReading.readDataToEndOfFile()
         let complained = errors.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

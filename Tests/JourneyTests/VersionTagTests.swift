@@ -64,8 +64,7 @@ struct VersionTagTests {
     let dumped = try await run("swift", "package", "dump-package", in: repository)
     let start = try #require(dumped.output.firstIndex(of: "{"), "\(dumped.output)")
     let package = try JSONDecoder().decode(Manifest.self, from: Data(dumped.output[start...].utf8))
-    // Only some SwiftPM versions reject unsafe flags of a dependency, so the test checks for them
-    // itself.
+    // Only some versions of SwiftPM reject unsafe flags of a dependency, so this checks for them.
     for target in package.targets {
       #expect(!target.settings.contains { $0.kind.unsafeFlags != nil }, "\(target.name)")
     }

@@ -42,8 +42,9 @@ indirect enum NaivePattern {
     }
   }
 
-  /// Calls `then` with the end of each match from `position` on, preferred first, until it returns
-  /// true.
+  /// Calls `then` with the end of each match from `position` on, until it returns true.
+  ///
+  /// Preferred matches come first.
   func match(_ text: [Character], _ position: Int, then: (Int) -> Bool) -> Bool {
     switch self {
     case .letter(let letter):

@@ -13,8 +13,7 @@ package struct StubEmbedding: Sendable, Hashable, Codable {
 
   /// The ways to compute vectors.
   package enum Mode: String, Sendable, Hashable, Codable {
-    /// Equal texts have equal vectors, and different texts different ones; nothing else is
-    /// guaranteed.
+    /// Equal texts have equal vectors, different texts different ones; nothing else is guaranteed.
     case hash
     /// Texts that share words have similar vectors.
     case words
@@ -218,8 +217,10 @@ struct EmbeddingsCall {
 
 /// Approximate token counts, never above the number of bytes.
 enum TokenCount {
-  /// Counts four bytes of letters or digits as a token, and each other character except blanks as
-  /// one.
+  /// Estimates the tokens of a text.
+  ///
+  /// Four bytes of letters or digits are a token, and each other character except blanks is a
+  /// token.
   static func of(_ text: String) -> Int {
     var tokens = 0
     var run = 0

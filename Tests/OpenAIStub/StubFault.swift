@@ -18,8 +18,9 @@ package struct StubFault: Sendable, Hashable, Codable {
   package var delaySeconds: Double?
   /// Closes the connection without a response.
   package var reset: Bool?
-  /// Closes the connection after this many events, or halfway through a response that is not a
-  /// stream.
+  /// Closes the connection after this many events of a stream.
+  ///
+  /// Any other response breaks off halfway.
   package var truncateAfter: Int?
   /// The error in an otherwise correct response.
   package var alter: Alteration?

@@ -180,8 +180,7 @@ struct AssistantRetryTests {
     try await AssistantScene.run { world in
       try world.model.reply(world.reminder("Call Carl"), world.reminder("Ring Carl up"))
       try world.model.reply(ScriptedReply(content: "First."), ScriptedReply(content: "Second."))
-      // The first attempt is so slow that a second one starts and ends while the first runs its
-      // tool.
+      // The first attempt is slow: a second one starts and ends while the first runs its tool.
       let slow = try await world.functions.services.assistant.answer(
         .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
       ) { event in

@@ -49,8 +49,9 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  /// Sets an action before each transaction, by the transaction's number, counted from 1 from now
-  /// on.
+  /// Sets an action that runs before each transaction and receives its number.
+  ///
+  /// Transactions are counted from 1, starting now.
   func beforeTransaction(_ body: (@Sendable (Int) async throws -> Void)?) {
     state.withLock {
       $0.transactions = 0

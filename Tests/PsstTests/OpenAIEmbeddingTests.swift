@@ -286,8 +286,7 @@ struct OpenAIEmbeddingTests {
     try providers.stub.add(StubScript(embeddings: StubEmbedding(dimension: 8)))
     // Each punctuation mark is a token, so the text has the maximum number of tokens for its bytes.
     let dense = String(repeating: "!", count: 9000)
-    // A letter with more combining marks than the service accepts: a single character that must be
-    // cut.
+    // A letter with more combining marks than the service accepts: a character that must be cut.
     let tower = "e" + String(repeating: "\u{301}", count: 9000)
     let texts = Array(repeating: "knee", count: 3000) + Array(repeating: dense, count: 40) + [tower]
     var usage = TokenUsage()

@@ -286,7 +286,7 @@ struct ProfileFoldTests {
   func anyOrder() {
     var random = SeededGenerator.forTest()
     for _ in 0..<200 {
-      // Facts on different subjects share no word; facts on the same subject share at least four of
+      // Facts on different subjects share no word; facts on one subject share at least four of
       // five.
       func facts(_ number: Int) -> [ProfileItem] {
         (0..<Int.random(in: 0...2, using: &random)).map { _ in

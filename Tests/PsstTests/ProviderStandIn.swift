@@ -51,10 +51,10 @@ final class ProviderStandIn: HTTPTransport {
   /// Ends an outage.
   func recover() { state.withLock { $0.outage = nil } }
 
-  /// Runs `act` during the next request whose path ends with `suffix`, before the request has an
-  /// effect.
+  /// Runs `act` during the next request whose path ends with `suffix`.
   ///
-  /// If `act` is already set for that request, it runs during the following one.
+  /// It runs before the request has an effect. If another action is already set for that request,
+  /// `act` runs during the following one.
   func during(_ suffix: String, _ act: @escaping @Sendable () async throws -> Void) {
     state.withLock { $0.hooks.append((suffix, act)) }
   }

@@ -79,8 +79,7 @@ struct UsageWorld: Sendable {
     var tokens = 0
     var costUSD = 0.0
 
-    /// The cost in whole billionths of a dollar, because sums of small floating-point numbers are
-    /// inexact.
+    /// The cost in whole billionths of a dollar, because sums of small numbers are inexact.
     var nanodollars: Int { Int((costUSD * 1e9).rounded()) }
   }
 

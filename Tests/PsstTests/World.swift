@@ -3,8 +3,7 @@ import FunctionsTesting
 import PsstServices
 import Synchronization
 
-/// Psst's functions on vectors, with a trainer, two clients, and a chat of the trainer and a
-/// client.
+/// Psst's functions on vectors, with a trainer, two clients, and a chat of two of them.
 struct World: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions

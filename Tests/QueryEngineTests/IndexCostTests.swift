@@ -7,8 +7,9 @@ import Testing
 
 @Suite("Which automatic indexes there are")
 struct IndexCostTests {
-  /// An index costs three candidates for each document and is considered after 100 wasted
-  /// candidates.
+  /// A fixture in which an index costs three candidates for each document.
+  ///
+  /// The engine considers an index after 100 wasted candidates.
   private static func fixture(collectionIndexesMax: Int = 32) async throws -> QueryFixture {
     let fixture = try await QueryFixture(
       .init(collectionIndexesMax: collectionIndexesMax, wastedCandidatesMax: 100),

@@ -184,8 +184,7 @@ struct IndexTests {
   @Test("Disjuncts whose values tie in the index keep to their own", arguments: [false, true])
   func longDisjuncts(descending: Bool) async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
-    // Filters accept the value, but an index, which encodes zeros with more bytes, stores only a
-    // part.
+    // Filters accept the value. An index, which encodes zeros with more bytes, stores a part of it.
     let long = String(repeating: "\0", count: 1400)
     try await fixture.write(
       (0..<12).map { ("c/\($0)", ["f": .string(long + ["p", "q", "r"][$0 % 3])]) }

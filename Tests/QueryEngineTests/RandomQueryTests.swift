@@ -7,8 +7,9 @@ import Testing
 
 @Suite("Random queries agree with their plain meaning")
 struct RandomQueryTests {
-  /// A configuration in which every query requests an index at once, and indexes of any size are
-  /// joined.
+  /// A configuration in which every query requests an index at once.
+  ///
+  /// Indexes are joined regardless of their size.
   static let eager = QueryRunner.Configuration(
     scanCandidatesMax: 0,
     joinEntriesMin: 1,

@@ -79,8 +79,8 @@ struct BoundedQueueTests {
     }
     source.finish()
 
-    // Only 15 values fit, so the sum is complete only if the reader kept up. The last value always
-    // arrives.
+    // Only 15 values fit, so the sum is complete only if the reader kept up. The last one always
+    // comes.
     #expect(await sum >= 100)
   }
 

@@ -131,10 +131,9 @@ struct SampleCallables: Sendable {
     var opens: Bool?
   }
 
-  /// Waits until another call with the same key opens the gate, so that a test decides when it
-  /// ends.
+  /// Waits until another call with the same key opens the gate.
   ///
-  /// Returns the number of calls that were waiting.
+  /// A test thereby decides when the call ends. Returns the number of calls that were waiting.
   var gate: OnCall<Gate, Int> {
     .init("gate") { [gates] request in
       if request.data.opens == true { return await gates.open(request.data.key) }

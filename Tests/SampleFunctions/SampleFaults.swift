@@ -35,8 +35,7 @@ struct SampleFaults: Sendable {
   }
 
   struct Trap: Codable, Sendable {
-    /// The kind of trap: `fatalError`, `index`, `unwrap`, `overflow`, `abort`, or `none` to only
-    /// wait.
+    /// The kind of trap: `fatalError`, `index`, `unwrap`, `overflow`, `abort`, or `none` to wait.
     var kind: String
   }
 

@@ -87,8 +87,7 @@ struct SampleFunctionsMain {
       chain.rewrite
       if isInvalid { callables.echo }
     }
-    // `SAMPLE_NEIGHBOUR` runs the app beside a service, in the app's group or in the program's own
-    // group.
+    // `SAMPLE_NEIGHBOUR` runs the app beside a service, in the app's group or the program's own.
     switch environment["SAMPLE_NEIGHBOUR"] {
     case "beside": await app.runService(beside: [SampleNeighbour(fails: false)])
     case "fails": await app.runService(beside: [SampleNeighbour(fails: true)])

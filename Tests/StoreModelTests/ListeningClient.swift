@@ -18,8 +18,9 @@ final class ListeningClient: Sendable {
     var documents: StoreGame.Model = [:]
     var token: [UInt8] = []
     var isCurrent = false
-    /// The number of unconfirmed additions; events before a confirmation belong to an earlier
-    /// addition.
+    /// The number of unconfirmed additions.
+    ///
+    /// Events before a confirmation belong to an earlier addition.
     var pending = 0
   }
 

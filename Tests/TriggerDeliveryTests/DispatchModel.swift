@@ -392,8 +392,9 @@ struct DispatchModel {
     for shard in lost.keys { drop(shard, on: index) }
   }
 
-  /// Crashes a dispatcher, which loses all unwritten changes; a new one takes its place and its
-  /// shards.
+  /// Crashes a dispatcher, which loses all unwritten changes.
+  ///
+  /// A new dispatcher takes its place and its shards.
   private mutating func crash(_ index: Int) async throws {
     if nodes[index].writes.contains(where: { !$0.events.isEmpty }) { expanding = false }
     let shards = Array(nodes[index].claims.keys)

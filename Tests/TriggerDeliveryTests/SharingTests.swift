@@ -59,8 +59,7 @@ struct SharingTests {
     let count = 400
     try await withThrowingTaskGroup(of: Void.self) { group in
       for node in [one, two] { group.addTask { await node.live() } }
-      // Writes until both have taken part, because the second one gets its shards after some
-      // heartbeats.
+      // Writes until both have taken part: the second one gets its shards after some heartbeats.
       var written = 0
       while written < count || one.invoker.runs.isEmpty || two.invoker.runs.isEmpty {
         try await writer.create("things/\(written)")

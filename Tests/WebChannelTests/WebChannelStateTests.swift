@@ -12,7 +12,7 @@ struct WebChannelStateTests {
     let all = (0..<60).map { "m\($0)" }
     var state = WebChannelState()
     var got: [String] = []
-    // The client sends up to four messages after the last acknowledged one, in any order and
+    // The client sends up to four messages after the last acknowledged one, in any order,
     // repeatedly.
     while got.count < all.count {
       let offset = max(0, got.count - Int.random(in: 0...3, using: &random))
@@ -174,8 +174,9 @@ struct WebChannelStateTests {
     #expect(state.report == "[1,3,0]")
   }
 
-  /// Parses the arrays of a chunk and checks its length; payloads are strings or lists of one
-  /// string.
+  /// Parses the arrays of a chunk and checks its length.
+  ///
+  /// Payloads are strings or lists of one string.
   private static func arrays(of chunk: String) throws -> [(Int, String)] {
     let halves = chunk.split(separator: "\n", maxSplits: 1)
     #expect(Int(halves[0]) == halves[1].utf16.count)

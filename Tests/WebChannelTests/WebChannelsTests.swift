@@ -168,8 +168,7 @@ struct WebChannelsTests {
     }
     var iterator = news.makeAsyncIterator()
     let first = try await page.open("m")
-    // Two messages of 16 units exceed the limit, which was not yet reached when the second was
-    // created.
+    // Two messages of 16 units exceed the limit; one does not, so the second was still created.
     for _ in 0..<2 { await iterator.next() }
     let second = try await page.open("m")
     await iterator.next()
