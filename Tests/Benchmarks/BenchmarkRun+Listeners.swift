@@ -1,17 +1,17 @@
-/// Changes that many listeners are told of.
+/// Measurements of changes that are sent to many listeners.
 extension BenchmarkRun {
   private static let listeners = [1, 32, 128, 1000]
   private static let webPages = [1, 32, 128]
   private static let idleListeners = 10_000
-  /// Rounds before those that count, for what compiles or caches.
+  /// Changes made before those that count, so that caches are warm and code is compiled.
   private static let warmUpChanges = 50
-  /// Seen changes for each number of listeners, roughly.
+  /// The approximate number of snapshots observed for each number of listeners.
   private static let seenChanges = 20_000
   private static let collectionSize = 10_000
   private static let largeCollectionSize = 100_000
   private static let snapshots = 5
 
-  /// Measures Hearth's listeners, busy and idle.
+  /// Measures Hearth with busy and with idle listeners.
   func measureListeners() async throws {
     try await hearth.run(["--ephemeral", "--no-functions"]) { server in
       let firestore = FirestoreLoad(address: server.firestore, project: server.project)
@@ -30,7 +30,9 @@ extension BenchmarkRun {
     }
   }
 
-  /// Measures the way of one change to a listener that was away, as a phone with a cache comes back.
+  /// Measures how long a reconnecting listener takes to receive one change.
+  ///
+  /// It resumes from a token, as a phone with a cache does.
   private func measureResumption(_ firestore: FirestoreLoad) async throws {
     let size = Self.largeCollectionSize
     try await firestore.createAll((0..<size).map { "large/d\($0)" })
@@ -62,7 +64,7 @@ extension BenchmarkRun {
     figures.record(.firstSnapshotMilliseconds, of: subject, times.sorted()[times.count / 2])
   }
 
-  /// Measures a change until its snapshot, for numbers of listeners that the server bears.
+  /// Measures the time from a change to its snapshot, for various numbers of listeners.
   func measureListeners(_ firestore: FirestoreLoad, of subject: Subject) async throws {
     try await measureFirstSnapshot(firestore, of: subject)
     let load = ListenLoad(firestore: firestore, listeners: 1)

@@ -1,6 +1,6 @@
-/// What a run does when a part of it fails.
+/// Error handling for the parts of a run.
 extension BenchmarkRun {
-  /// Runs a part; what fails in it becomes a line, and the run goes on.
+  /// Runs a part; if it fails, prints a line and lets the run go on.
   ///
   /// Throws only when the whole run is stopped.
   func part(
@@ -11,13 +11,13 @@ extension BenchmarkRun {
     do {
       try await body()
     } catch {
-      // A signal stops all parts, and each fails for that reason.
+      // A signal cancels all parts, and each then fails for that reason.
       try Task.checkCancellation()
       figures.recordMissing(name, of: subject, because: error)
     }
   }
 
-  /// Runs a part of Hearth's own when one of its scenarios is asked for.
+  /// Runs a part that only Hearth has, if any of its scenarios is selected.
   func part(_ any: Scenario..., body: () async throws -> Void) async throws {
     let asked = any.filter(scenarios.contains)
     guard !asked.isEmpty else { return }

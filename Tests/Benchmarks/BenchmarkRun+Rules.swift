@@ -1,13 +1,13 @@
 import Foundation
 import Identity
 
-/// What Psst's security rules add to requests.
+/// Measurements of what Psst's security rules add to requests.
 extension BenchmarkRun {
   private static let rulesClients = 16
   private static let rulesListeners = 32
   private static let rulesChanges = 300
 
-  /// Measures the same requests as a user, whom the rules let pass, and as the administrator.
+  /// Measures the same requests as a user whom the rules admit and as the administrator.
   func measureRules() async throws {
     let file = URL(filePath: "firestore.rules").standardizedFileURL
     guard let rules = try? String(contentsOf: file, encoding: .utf8) else {
@@ -53,9 +53,9 @@ extension BenchmarkRun {
     var user = firestore
     user.token = try UnsignedToken.mint(uid: RulesLoad.trainer, project: firestore.project)
     for request in RuledRequest.allCases {
-      // Once for all that the server learns from it, such as which indexes to build.
+      // One run in advance lets the server learn from it, for example which indexes to build.
       _ = try await RulesLoad(firestore: user).run(request, load(1), round: "first")
-      // The administrator's requests are those that no rules decide.
+      // No rules apply to the administrator's requests.
       for isAdministrator in subject == .hearth ? [true, false] : [false] {
         let requests = RulesLoad(firestore: isAdministrator ? firestore : user)
         let clients = load(Self.rulesClients, warmUp: warmUp)
@@ -65,7 +65,7 @@ extension BenchmarkRun {
         let whose = isAdministrator ? .withoutRules : subject
         figures.record(.ruledPerSecond(request), of: whose, outcome)
         guard subject == .hearth else { continue }
-        // Those of the warm-up cost something, too.
+        // The processor time includes the requests of the warm-up.
         let share = (clients.warmUp + clients.duration) / clients.duration
         let count = Int((Double(outcome.count) * share).rounded())
         figures.record(use, for: .ruled(request), count: count, of: whose)
@@ -75,7 +75,9 @@ extension BenchmarkRun {
     try await measureRuledSnapshots(firestore, user.token, processID)
   }
 
-  /// As in Psst, each change of a message changes its chat as well, which the rules look at.
+  /// Measures snapshots of listeners that security rules may refuse.
+  ///
+  /// As in Psst, each change of a message also changes its chat. The rules read the chat.
   private func measureRuledSnapshots(
     _ firestore: FirestoreLoad,
     _ token: String,

@@ -1,7 +1,7 @@
 import Foundation
 
 extension BenchmarkRun {
-  /// Loading, searching and restarting with many vectors, beside a flat scan of the same ones.
+  /// Measures loads, searches and restarts with many vectors, and a flat scan of them.
   func measureVectors() async throws {
     let load = VectorLoad(set: VectorSet())
     let exact = try await measureNumPy(load.set) {
@@ -56,7 +56,9 @@ extension BenchmarkRun {
     }
   }
 
-  /// Firestore's search for the nearest documents, which compares all that the filter leaves.
+  /// Measures Firestore's nearest-neighbor search.
+  ///
+  /// The search compares all documents that pass the filter.
   func measureNearest() async throws {
     let set = VectorSet(dimension: 768)
     _ = try await measureNumPy(set) { .nearestMilliseconds(isFiltered: $0) }

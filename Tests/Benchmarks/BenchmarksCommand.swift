@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import UnixSignals
 
-/// Measures Hearth beside its neighbours and prints what came of it.
+/// The command that measures Hearth and comparable servers, and prints the results.
 @main
 struct BenchmarksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -73,7 +73,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
   @Flag(help: .hidden)
   var serveEcho = false
 
-  /// Ten minutes beside faults show what gathers; longer runs say no more.
+  /// Ten minutes beside faults show what accumulates; longer runs add nothing.
   private static let secondsMax = 600.0
 
   func validate() throws {
@@ -95,11 +95,11 @@ struct BenchmarksCommand: AsyncParsableCommand {
     where !FileManager.default.isExecutableFile(atPath: "\(folder)/\(name)") {
       throw ValidationError("There is no \(folder)/\(name); `make bench` builds it.")
     }
-    // Beside the binaries and not in the temporary folder, which on some systems is no disk.
+    // Beside the binaries, because the temporary folder is not on a disk on some systems.
     let data = "\(folder)/benchmarks-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
     defer {
-      // Nothing in it is needed; a rest does no harm.
+      // Nothing in it is needed, and leftovers do no harm.
       try? FileManager.default.removeItem(atPath: data)
     }
     let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
@@ -142,7 +142,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
     )
   }
 
-  /// Cancels `body` on Ctrl-C, so that it stops what it has started.
+  /// Cancels `body` on Ctrl-C or SIGTERM, so that it stops the processes that it started.
   private func stoppingOnSignals(_ body: @escaping @Sendable () async throws -> Void) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask(operation: body)

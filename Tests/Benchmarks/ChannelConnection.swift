@@ -5,9 +5,9 @@ import NIOHTTP1
 import NIOPosix
 import SwiftProtobuf
 
-/// A web page's Listen stream: a WebChannel with one target, whose back channel stays open.
+/// A web page's Listen stream: a WebChannel with one target and an open back channel.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only.
+/// `@unchecked Sendable`: all properties are accessed only on the connection's event loop.
 final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundOut = HTTPClientRequestPart
@@ -22,7 +22,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   private let report: (Result<Reply, any Error>) -> Void
   private var context: ChannelHandlerContext?
   private var input = ByteBuffer()
-  /// Its number, once the channel is open.
+  /// The channel's session ID, once it is open.
   private var session: String?
 
   private init(
@@ -39,7 +39,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
     self.report = report
   }
 
-  /// Opens a channel whose first message is `request` in JSON.
+  /// Opens a channel with `request`, in JSON, as its first message.
   static func connect(
     to address: Address,
     database: String,
@@ -67,7 +67,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    // Headers of the stream travel in the form, so that browsers ask for no permission.
+    // The stream's headers travel in the form body, so that browsers send no preflight request.
     let headers =
       "Authorization:Bearer \(token)\r\ngoogle-cloud-resource-prefix:\(database)\r\n"
     let body =
@@ -115,7 +115,9 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
     }
   }
 
-  /// A whole chunk: its length in characters, which are all of one byte here, a line end, the text.
+  /// Returns a complete chunk.
+  ///
+  /// A chunk is its length in characters, which are all single-byte here, a newline, and the text.
   private func readChunk() -> [UInt8]? {
     let view = input.readableBytesView
     guard let end = view.firstIndex(of: UInt8(ascii: "\n")),
@@ -126,7 +128,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
     return input.readBytes(length: length)
   }
 
-  /// Takes a chunk's arrays: each a number and a list of what was sent.
+  /// Processes a chunk: arrays that each hold a number and a list of messages.
   private func receive(_ chunk: [UInt8]) throws {
     for array in try jsonElements(of: chunk) ?? [] {
       let parts = try jsonElements(of: array) ?? []

@@ -10,11 +10,11 @@ import NIOPosix
   import Musl
 #endif
 
-/// The least an HTTP server on NIO does: the mark that callables are measured against.
+/// A minimal HTTP server on NIO, the baseline for callables.
 ///
-/// It runs in a process of its own, as Hearth does, with as many threads.
+/// It runs in its own process, as Hearth does, and with as many threads.
 enum EchoServer {
-  /// Serves until the process is ended; prints its port.
+  /// Prints its port and serves until the process is ended.
   static func run() async throws {
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 256)
@@ -28,13 +28,13 @@ enum EchoServer {
       .bind(host: "127.0.0.1", port: 0)
       .get()
     print(channel.localAddress?.port ?? 0)
-    // A pipe's reader waits for the line.
+    // The parent waits for this line on a pipe.
     fflush(nil)
     try await channel.closeFuture.get()
   }
 }
 
-/// Answers each request with its body.
+/// Responds to each request with its body.
 private final class EchoHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart

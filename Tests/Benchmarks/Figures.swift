@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whose number it is.
+/// The server or baseline that a figure belongs to.
 enum Subject: String, Sendable {
   case hearth = "Hearth"
   case official = "official emulator"
@@ -13,17 +13,17 @@ enum Subject: String, Sendable {
   case withoutRules = "without rules"
 }
 
-/// What costs the processors something.
+/// An operation whose processor use is measured.
 enum Work: Hashable, Sendable {
-  /// From a write to its outcome, some hundred a second.
+  /// An event from its write to its outcome, at about a hundred a second.
   case pacedEvent
-  /// The same of an event that had been queued before the start; without its write.
+  /// An event that was queued before the start, without its write.
   case queuedEvent
-  /// From a request to its answer, with so many clients at once.
+  /// A call from its request to its response, with this many concurrent clients.
   case call(clients: Int)
-  /// A request that rules decide, 16 clients.
+  /// A request checked by security rules, with 16 clients.
   case ruled(RuledRequest)
-  /// A snapshot of a listener whom rules may refuse, of 32.
+  /// A snapshot for one of 32 listeners that are subject to security rules.
   case ruledSnapshot
 
   var title: String {
@@ -37,12 +37,12 @@ enum Work: Hashable, Sendable {
   }
 }
 
-/// Among how many documents queries look.
+/// The size of the collections that queries search.
 enum QuerySize: Hashable, Sendable {
   case some, eightTimes
 }
 
-/// What was measured.
+/// A measured quantity.
 enum Metric: Hashable, Sendable {
   case startMilliseconds
   case createsPerSecond(clients: Int)
@@ -136,7 +136,7 @@ enum Metric: Hashable, Sendable {
     }
   }
 
-  /// Whether a smaller number is the better one.
+  /// True if smaller values are better.
   var isLowerBetter: Bool {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
@@ -159,7 +159,7 @@ enum Metric: Hashable, Sendable {
   }
 }
 
-/// The numbers of a run; each is printed as it comes.
+/// The figures of a run; each is printed when it is recorded.
 final class Figures: Sendable {
   private struct Key: Hashable {
     var subject: Subject
@@ -169,7 +169,7 @@ final class Figures: Sendable {
   private let values = Mutex<[Key: Double]>([:])
   private let missing = Mutex<Set<Subject>>([])
 
-  /// Keeps a number and prints its line.
+  /// Records a value and prints its line.
   func record(_ metric: Metric, of subject: Subject = .hearth, _ value: Double, note: String = "") {
     values.withLock { $0[Key(subject: subject, metric: metric)] = value }
     print(
@@ -186,10 +186,10 @@ final class Figures: Sendable {
     )
   }
 
-  /// Whether a part of this subject could not be measured.
+  /// True if a part of this subject could not be measured.
   func isMissing(_ subject: Subject) -> Bool { missing.withLock { $0.contains(subject) } }
 
-  /// Keeps what a load achieved.
+  /// Records the rate and the latencies of a load.
   func record(_ metric: Metric, of subject: Subject = .hearth, _ measurement: Measurement) {
     let times = [0.5, 0.99].map { Self.text(measurement.milliseconds($0)) }
     record(
@@ -204,7 +204,7 @@ final class Figures: Sendable {
     }
   }
 
-  /// Keeps what the processors had to do for so many of a kind.
+  /// Records the processor use for each of `count` operations.
   func record(_ use: ProcessorUse?, for work: Work, count: Int, of subject: Subject = .hearth) {
     guard let use else { return print("Processor use is told by /proc only: skipped.") }
     let count = Double(max(count, 1))
@@ -216,7 +216,7 @@ final class Figures: Sendable {
     values.withLock { $0[Key(subject: subject, metric: metric)] }
   }
 
-  /// A number with as many digits as it deserves.
+  /// Formats a number with a sensible number of digits.
   static func text(_ value: Double) -> String {
     let scale = value < 10 ? 100.0 : value < 100 ? 10 : 1
     let rounded = (value * scale).rounded() / scale
@@ -227,14 +227,14 @@ final class Figures: Sendable {
   }
 }
 
-/// The table at the end: our number, the neighbour's, their ratio and what we aim at.
+/// The table at the end of a run: Hearth's value, the other server's, their ratio and the target.
 struct Comparison {
   let figures: Figures
 
   private enum Aim {
     case atMost(Double)
     case atLeast(Double)
-    /// So many times as good as the neighbour.
+    /// At least this many times as good as the other server.
     case times(Double)
   }
 
@@ -388,12 +388,12 @@ struct Comparison {
       Row(metric: .workerMegabytes),
     ]
 
-  /// What rules add to the processors' work: under a tenth.
+  /// A row for the processor use under rules, which should be less than ten percent higher.
   private static func underRules(_ work: Work) -> Row {
     Row(metric: .processorMicroseconds(work), peer: .withoutRules, aim: .times(1 / 1.1))
   }
 
-  /// The rows of what was measured.
+  /// Prints the rows for which there are measurements.
   func printTable() {
     let heads = ["", "HEARTH", "NEIGHBOUR", "", "TIMES AS GOOD", "AIM", ""]
     let lines = [heads] + Self.rows.compactMap(cells)

@@ -3,16 +3,16 @@ import NIOCore
 import NIOPosix
 import SwiftProtobuf
 
-/// The Firestore calls that are measured, the same for every server.
+/// The measured Firestore calls, identical for every server.
 struct FirestoreLoad: Sendable {
   var address: Address
   var project: String
-  /// Whose requests they are; the administrator's by default.
+  /// The token of the requests; the administrator's by default.
   var token = "owner"
 
-  /// Documents that gets choose from; more than any processor's cache holds of them.
+  /// The number of documents that gets choose from, more than any processor cache holds.
   private static let storedDocuments = 2000
-  /// Writes in one commit; production's old limit, which every server takes.
+  /// The number of writes in a commit: production's former limit, which every server accepts.
   static let writesInCommit = 500
 
   private static let replyTimeMax = TimeAmount.seconds(10)
@@ -21,7 +21,7 @@ struct FirestoreLoad: Sendable {
   private static let aggregate = "google.firestore.v1.Firestore/RunAggregationQuery"
   static let get = "google.firestore.v1.Firestore/GetDocument"
 
-  /// Creates documents, one a commit, as the clients' `create()` does.
+  /// Creates one document in each commit, as the clients' `create()` does.
   func create(_ load: Load, collection: String) async throws -> Measurement {
     try await load.run {
       connect(Self.commit, on: $0)
@@ -30,20 +30,20 @@ struct FirestoreLoad: Sendable {
     }
   }
 
-  /// Reads one of the documents that `prepare` has stored.
+  /// Reads documents that `prepare` has stored.
   func get(_ load: Load) async throws -> Measurement {
     try await load.run {
       connect(Self.get, on: $0)
     } body: { client, number in
       var request = Google_Firestore_V1_GetDocumentRequest()
-      // The factor shares no divisor with the number of documents, so each has its turn.
+      // The factor is coprime to the number of documents, so every document is read.
       let index = (number * 1009 + client * 131) % Self.storedDocuments
       request.name = name("read/d\(index)")
       return try encoded(request)
     }
   }
 
-  /// Counts the documents of all collections, which has no index to help.
+  /// Counts the documents of all collections; no index helps with that.
   func countAll(_ load: Load) async throws -> Measurement {
     try await load.run {
       connect(Self.aggregate, on: $0)
@@ -56,7 +56,7 @@ struct FirestoreLoad: Sendable {
     }
   }
 
-  /// Asks one query over `QueryShape.paths(count)` again and again.
+  /// Repeats one query over `QueryShape.paths(count)`.
   func ask(_ shape: QueryShape, _ count: Int, _ load: Load) async throws -> Measurement {
     let parent = "\(database)/documents"
     let query = shape.query(count, documents: parent)
@@ -89,12 +89,12 @@ struct FirestoreLoad: Sendable {
     }
   }
 
-  /// Stores what `get` reads.
+  /// Stores the documents that `get` reads.
   func prepare() async throws {
     try await createAll((0..<Self.storedDocuments).map { "read/d\($0)" })
   }
 
-  /// Creates documents, many a commit.
+  /// Creates documents, many in each commit.
   func createAll(_ paths: [String]) async throws {
     for start in stride(from: 0, to: paths.count, by: Self.writesInCommit) {
       let end = min(start + Self.writesInCommit, paths.count)
@@ -102,27 +102,27 @@ struct FirestoreLoad: Sendable {
     }
   }
 
-  /// Creates one document on a connection of its own.
+  /// Creates one document over a new connection.
   func createOne(_ path: String) async throws {
     try await commit([create(path, 0)])
   }
 
-  /// Creates one document with these fields on a connection of its own.
+  /// Creates one document with these fields over a new connection.
   func create(at path: String, _ fields: [FieldName: Google_Firestore_V1_Value]) async throws {
     try await commit([create(path, fields)])
   }
 
-  /// The bytes of a commit that creates one document.
+  /// Encodes a commit that creates one document.
   func creation(of path: String, _ number: Int) throws -> ByteBuffer {
     try encoded(commit([create(path, number)]))
   }
 
-  /// Changes one document on a connection of its own.
+  /// Changes one document over a new connection.
   func changeOne(_ path: String) async throws {
     try await commit([change(path)])
   }
 
-  /// The bytes of a commit that changes documents each time it is made.
+  /// Encodes a commit that changes the documents each time it is sent.
   func change(of paths: [String]) throws -> ByteBuffer {
     try encoded(commit(paths.map(change)))
   }
@@ -140,7 +140,7 @@ struct FirestoreLoad: Sendable {
     return write
   }
 
-  /// A connection for commits.
+  /// Opens a connection for commits.
   func connectForCommits(on loop: any EventLoop) -> EventLoopFuture<any LoadConnection> {
     connect(Self.commit, on: loop)
   }
@@ -166,7 +166,7 @@ struct FirestoreLoad: Sendable {
     return request
   }
 
-  /// A document of a chat message's size that must not exist yet.
+  /// Builds the creation of a document of a chat message's size, which must not exist yet.
   private func create(_ path: String, _ number: Int) -> Google_Firestore_V1_Write {
     create(
       path,
@@ -179,7 +179,7 @@ struct FirestoreLoad: Sendable {
     )
   }
 
-  /// A write of a document that must not exist yet.
+  /// Builds the creation of a document that must not exist yet.
   func create(
     _ path: String,
     _ fields: [FieldName: Google_Firestore_V1_Value]

@@ -9,18 +9,20 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// A listener of a whole collection, until its first snapshot.
+/// The first snapshot of a listener on a whole collection.
 struct FirstSnapshot: Sendable {
-  /// From connecting to the snapshot.
+  /// The time from connecting to the snapshot.
   var milliseconds: Double
-  /// Documents that came on the way.
+  /// The number of documents sent up to the snapshot.
   var documentsSent: Int
-  /// From which another listener goes on.
+  /// The resume token for a later listener.
   var token: Data
 
   private static let timeMax = TimeAmount.seconds(120)
 
-  /// Listens to a collection; with a token, as a client that has `documents` of it since then.
+  /// Listens to a collection until the first snapshot.
+  ///
+  /// With a token, listens as a client that already has `documents` of it as of then.
   static func take(
     of collection: String,
     _ firestore: FirestoreLoad,
@@ -53,9 +55,9 @@ struct FirstSnapshot: Sendable {
   }
 }
 
-/// Counts what comes until the first snapshot.
+/// Counts the documents sent until the first snapshot.
 ///
-/// `@unchecked Sendable`: touched on the event loop of its promise only.
+/// `@unchecked Sendable`: accessed only on the event loop of its promise.
 private final class SnapshotWatch: @unchecked Sendable {
   private let promise: EventLoopPromise<FirstSnapshot>
   private let began = NIODeadline.now()

@@ -10,13 +10,13 @@ import NIOPosix
   import Musl
 #endif
 
-/// The folder that `hearth start` finds its functions' settings in.
+/// The project folder from which `hearth start` reads the functions' settings.
 struct FunctionsProject: Sendable {
   let folder: String
   /// The file that the sample triggers write to.
   var output: String { folder + "/output" }
 
-  /// Writes the folder; `environment` is for the functions.
+  /// Creates the folder; `environment` is passed to the functions.
   init(folder: String, environment: [String: String] = [:]) throws {
     self.folder = folder
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -34,7 +34,7 @@ struct FunctionsProject: Sendable {
   }
 }
 
-/// Waits by looking again.
+/// Waits by polling `isDone`; throws when `timeMax` has passed.
 func poll(
   within timeMax: Duration,
   every pause: Duration = .milliseconds(10),
@@ -48,7 +48,7 @@ func poll(
   }
 }
 
-/// Calls of one callable, or of whatever answers a POST.
+/// Calls of one callable, or of any other endpoint that accepts a POST.
 struct CallableLoad: Sendable {
   var address: Address
   var path: String
@@ -57,7 +57,6 @@ struct CallableLoad: Sendable {
     string: #"{"data":{"text":"The knee is better today.","numbers":[1,2,3],"isRead":false}}"#
   )
 
-  /// Runs the load.
   func run(_ load: Load) async throws -> Measurement {
     try await load.run {
       HTTP1Connection.connect(to: address, path: path, on: $0)
@@ -71,7 +70,7 @@ struct CallableLoad: Sendable {
     try await firstAnswer(lookingEvery: .milliseconds(50))
   }
 
-  /// Asks until there is an answer that is no failure.
+  /// Sends requests until one succeeds.
   func firstAnswer(lookingEvery pause: Duration = .milliseconds(1)) async throws {
     try await poll(within: .seconds(30), every: pause, "the functions") {
       let loop = Load.eventLoops.next()
@@ -84,23 +83,23 @@ struct CallableLoad: Sendable {
         }
         return promise.futureResult
       }
-      // Until then the answer is 404, which is what we wait out.
+      // Until the function is deployed the status is 404, so errors mean that the wait continues.
       return (try? await reply.get()) != nil
     }
   }
 }
 
-/// What one function of an otherwise idle suite achieves.
+/// The latency, cost and rate of one function in an otherwise idle suite.
 struct TriggerLoad: Sendable {
   var firestore: FirestoreLoad
   var output: String
   var server: Int32
   var duration: Duration
 
-  /// Events written at once to see how many are delivered in a second.
+  /// The number of events written at once to measure the delivery rate.
   private static let burst = 1000
 
-  /// Measures the time from a write to its function's start, what an event costs, and the rate of many.
+  /// Measures the time from a write to its function's start, the cost of events, and their rate.
   func run(_ figures: Figures) async throws {
     let paced = PacedWrites(firestore: firestore, output: output)
     try await paced.warmUp()
@@ -133,21 +132,22 @@ struct TriggerLoad: Sendable {
   }
 }
 
-/// What forty functions achieve, first by themselves, then while two others of the same suite fail and
-/// crash.
+/// Forty functions, first by themselves, then while two other functions fail and crash.
 struct FaultLoad: Sendable {
   var firestore: FirestoreLoad
   var output: String
   var duration: Duration
 
-  /// As `SAMPLE_CLOCKS` asks the worker for.
+  /// The value of `SAMPLE_CLOCKS` for the worker.
   static let healthyFunctions = 40
-  /// Two hundred writes a second to the healthy ones.
+  /// The pause that gives the healthy functions two hundred writes a second.
   private static let pause = TimeAmount.milliseconds(5)
-  /// Ten times a second an event of each faulty function; one fails always, one crashes on each tenth.
+  /// The pause between events of each faulty function.
+  ///
+  /// One function always fails; the other crashes on every tenth event.
   private static let faultPause = Duration.milliseconds(100)
 
-  /// Measures the time from a write to the start of a healthy function in both cases.
+  /// Measures the time from a write to the start of a healthy function, without and with faults.
   func run(_ figures: Figures) async throws {
     let writes = PacedWrites(
       firestore: firestore,
@@ -189,16 +189,16 @@ struct FaultLoad: Sendable {
   }
 }
 
-/// How fast a server delivers what has gathered before it started.
+/// The rate at which a server delivers the events queued before it started.
 struct DrainLoad: Sendable {
-  /// As many as may be pending at all.
+  /// The number of events, which is the maximum that may be pending.
   static let events = 100_000
   private static let timeMax = Duration.seconds(180)
 
   var output: String
   var server: Int32
 
-  /// Waits for the last event's function and records the rate since the first.
+  /// Waits for the last event's function and records the rate since the first one.
   func run(_ figures: Figures) async throws {
     let (starts, use) = try await ProcessorUse.counted(server) {
       var starts: [String: Int64] = [:]

@@ -2,12 +2,12 @@ import NIOCore
 import NIOHPACK
 import NIOPosix
 
-/// A client of one unary gRPC method, one call at a time, as thin as HTTP/2 allows.
+/// A minimal client of one unary gRPC method, with one call at a time.
 ///
-/// It writes its frames itself: a stream channel for each call would cost the generator more than
-/// the call costs the server, and both share the cores. From the second call on, headers are
-/// indexes into HPACK's table, as those of the common clients are. `@unchecked Sendable`: all
-/// properties are touched on the connection's event loop only.
+/// It writes its own frames. A stream channel for each call would cost the generator more than the
+/// call costs the server, and both share the cores. From the second call on, headers are indexes
+/// into HPACK's table, as in common clients. `@unchecked Sendable`: all properties are accessed
+/// only on the connection's event loop.
 final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -19,9 +19,9 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
     var report: (Result<ByteBuffer, any Error>) -> Void
   }
 
-  /// A flow-control window that no reply of a measurement fills.
+  /// A flow-control window that no measured reply fills.
   private static let windowBytes = 1 << 30
-  /// What every server takes in one frame.
+  /// The frame size that every server accepts.
   private static let frameBytesMax = 16_384
 
   private let headers: [(name: String, value: String)]
@@ -31,7 +31,7 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
   private var headerBlock = ByteBuffer()
   private var headersEndStream = false
   private var call: Call?
-  /// A message that waits for the server's window.
+  /// The part of a message that waits for the server's flow-control window.
   private var unsent: ByteBuffer?
   private var nextStream: UInt32 = 1
   private var connectionWindow = 65_535
@@ -95,7 +95,7 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
     context.flush()
   }
 
-  /// Sends as much of the message as the server's windows and its frames take.
+  /// Sends as much of the message as flow control and the frame size allow.
   private func sendMessage(_ context: ChannelHandlerContext) {
     while let call, let rest = unsent?.readableBytes {
       let length = min(rest, Self.frameBytesMax, connectionWindow, call.window)
@@ -115,14 +115,16 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
     }
   }
 
-  /// All headers in full, each to be kept in the table.
+  /// All headers in full, each to be added to HPACK's table.
   private func firstBlock() -> ByteBuffer {
     var block = ByteBuffer()
     block.writeHeaders(headers)
     return block
   }
 
-  /// All headers by their index; the static table has 61 entries, and the newest entry is first.
+  /// All headers as indexes into HPACK's table.
+  ///
+  /// The static table has 61 entries, and the newest dynamic entry comes first.
   private func laterBlock() -> ByteBuffer {
     ByteBuffer(bytes: headers.indices.map { UInt8(0x80 | (61 + headers.count - $0)) })
   }
@@ -181,7 +183,7 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
       guard !frame.flags.contains(.acknowledgement) else { return }
       while let setting = frame.payload.readMultipleIntegers(as: (UInt16, UInt32).self) {
         guard setting.0 == 4 else { continue }
-        // It holds for the call under way, too.
+        // The new setting also applies to the call in progress.
         call?.window += Int(setting.1) - streamWindow
         streamWindow = Int(setting.1)
       }
@@ -232,7 +234,7 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
 
   private func receiveBlock(_ frame: Frame) throws {
     guard frame.flags.contains(.endHeaders) else { return }
-    // Every block has to be decoded, for each changes the table.
+    // Every block must be decoded, because each one changes the table.
     let headers = try decoder.decodeHeaders(from: &headerBlock)
     guard frame.stream == call?.stream else { return }
     if let status = headers.first(name: ":status"), status != "200" {

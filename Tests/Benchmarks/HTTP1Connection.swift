@@ -1,9 +1,9 @@
 import NIOCore
 import NIOPosix
 
-/// A keep-alive client of one URL, one request at a time, that reads no more of a reply than it must.
+/// A keep-alive client of one URL, with one request at a time and minimal parsing of responses.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only.
+/// `@unchecked Sendable`: all properties are accessed only on the connection's event loop.
 final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -104,13 +104,13 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
   }
 }
 
-/// What the head of a reply says about its end.
+/// The parts of a response head that determine where the response ends.
 private struct ReplyHead {
   var status: Int
   var headBytes: Int
   var bodyBytes: Int
 
-  /// Nil until the whole head is there.
+  /// Parses a head; nil until it is complete.
   init?(_ input: ByteBuffer) throws {
     let view = input.readableBytesView
     var lineStart = view.startIndex

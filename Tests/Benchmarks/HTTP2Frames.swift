@@ -1,8 +1,8 @@
 import NIOCore
 
-/// One HTTP/2 frame.
+/// An HTTP/2 frame.
 struct Frame {
-  /// The kinds by their numbers.
+  /// The frame types by their numbers.
   enum Kind: UInt8 {
     case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate
     case continuation
@@ -11,16 +11,16 @@ struct Frame {
   struct Flags: OptionSet {
     var rawValue: UInt8
 
-    /// On DATA and HEADERS: the last of the stream.
+    /// END_STREAM, on DATA and HEADERS.
     static let end = Flags(rawValue: 1)
-    /// On SETTINGS and PING.
+    /// ACK, on SETTINGS and PING.
     static let acknowledgement = Flags(rawValue: 1)
     static let endHeaders = Flags(rawValue: 4)
     static let padded = Flags(rawValue: 8)
     static let priority = Flags(rawValue: 32)
   }
 
-  /// Nil for a kind that we need not know.
+  /// The type; nil for a type that the benchmarks ignore.
   var kind: Kind?
   var flags: Flags
   var stream: UInt32
@@ -36,7 +36,7 @@ struct Frame {
 }
 
 extension ByteBuffer {
-  /// Adds what a client says first: no pushes, and windows that do not stand in the way.
+  /// Appends the client's connection preface: no server push, and windows that never block.
   mutating func writePreface(windowBytes: Int) {
     writeString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     writeFrame(.settings, length: 12)
@@ -47,7 +47,7 @@ extension ByteBuffer {
     writeWindowUpdate(windowBytes - 65_535)
   }
 
-  /// Adds headers in full, each to be kept in the table.
+  /// Appends headers in full, each to be added to HPACK's table.
   mutating func writeHeaders(_ headers: [(name: String, value: String)]) {
     for (name, value) in headers {
       writeInteger(0x40 as UInt8)
@@ -58,7 +58,7 @@ extension ByteBuffer {
     }
   }
 
-  /// A number as HPACK writes it behind one bit: what 7 bits do not hold follows, lowest bits first.
+  /// Appends an HPACK integer with a 7-bit prefix; what does not fit follows, lowest bits first.
   private mutating func writeLength(_ length: Int) {
     guard length >= 127 else { return _ = writeInteger(UInt8(length)) }
     writeInteger(127 as UInt8)
@@ -88,7 +88,7 @@ extension ByteBuffer {
     writeInteger(UInt32(bytes))
   }
 
-  /// The next frame, once all of it is there.
+  /// Reads the next frame; nil until it is complete.
   mutating func readFrame() -> Frame? {
     guard let head = getInteger(at: readerIndex, as: UInt32.self),
       readableBytes >= 9 + Int(head >> 8)

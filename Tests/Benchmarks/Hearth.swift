@@ -1,15 +1,15 @@
 import Foundation
 
-/// Runs Hearth's own binary.
+/// The Hearth server under test.
 struct Hearth: Sendable {
-  /// The folder with `hearth` and `SampleFunctions`.
+  /// The folder that contains `hearth` and `SampleFunctions`.
   var binaries: String
-  /// A folder for what the servers keep; on the disk that the binaries are on.
+  /// The folder for the servers' data, on the same disk as the binaries.
   var folder: String
 
-  /// A server that runs.
+  /// A running server.
   struct Running: Sendable {
-    /// The process of the server.
+    /// The server's process ID.
     var processID: Int32
     var firestore: Address
     var functions: Address
@@ -24,7 +24,9 @@ struct Hearth: Sendable {
     var services: [String: Address]
   }
 
-  /// Starts a suite on free ports, without functions unless some are asked for.
+  /// Starts a suite on free ports, runs `body`, and stops the suite.
+  ///
+  /// It has functions only if `arguments` ask for them.
   func run<Result: Sendable>(
     _ arguments: [String],
     in workingFolder: String? = nil,
@@ -39,7 +41,7 @@ struct Hearth: Sendable {
       folder: workingFolder ?? folder
     )
     return try await ServedProcess.run(command) { text in
-      // Its log is JSON too, without these members.
+      // The log is JSON too, but without these members.
       guard let line = try? JSONDecoder().decode(Line.self, from: Data(text.utf8)) else {
         return Running?.none
       }

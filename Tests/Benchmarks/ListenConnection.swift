@@ -4,9 +4,9 @@ import NIOHPACK
 import NIOPosix
 import SwiftProtobuf
 
-/// A client with Listen streams on one connection, one target each, as thin as HTTP/2 allows.
+/// A minimal client with several Listen streams on one connection, one target each.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only.
+/// `@unchecked Sendable`: all properties are accessed only on the connection's event loop.
 final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -16,7 +16,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private let headers: [(name: String, value: String)]
   private let requests: [ByteBuffer]
-  /// Gets each reply with the number of its stream, from 0 on.
+  /// Receives each reply with the index of its stream, starting at 0.
   private let report: (Int, Result<Reply, any Error>) -> Void
   private var context: ChannelHandlerContext?
   private var input = ByteBuffer()

@@ -3,31 +3,31 @@ import NIOCore
 import NIOPosix
 import SwiftProtobuf
 
-/// Listeners that all have one document among their results, which changes again and again.
+/// Listeners that all have one frequently changing document among their results.
 struct ListenLoad: Sendable {
   var firestore: FirestoreLoad
   var listeners: Int
-  /// Whether each listener has a query of its own.
+  /// True if each listener has a different query.
   var areDifferent = false
-  /// Whether each is a web page with a channel of its own, and not a stream among others.
+  /// True if each listener is a web page with its own channel, not a stream of a shared connection.
   var areWebPages = false
-  /// The listeners' token, where it is not that of the changes.
+  /// The listeners' token; nil for the token that makes the changes.
   var token: String?
-  /// Where the documents are.
+  /// The collection of the documents.
   var collection = "listened"
-  /// Documents that each change writes besides the one that the listeners have.
+  /// Documents that each change writes in addition to the one that the listeners have.
   var alsoChanged: [String] = []
 
-  /// Documents that each listener has.
+  /// The number of documents in each listener's results.
   static let documents = 50
   private static let streamsOfConnection = 100
   private static let timeMax = TimeAmount.seconds(60)
 
-  /// What the changes cost.
+  /// The latencies and the traffic of the changes.
   struct Outcome: Sendable {
-    /// From the commit's sending to each listener's snapshot.
+    /// The times from sending a commit to each listener's snapshot.
     var delays: Measurement
-    /// Documents that a listener was sent for each that changed.
+    /// The number of documents sent to a listener for each changed document.
     var documentsSent: Double
   }
 
@@ -36,7 +36,9 @@ struct ListenLoad: Sendable {
     try await firestore.createAll((0..<Self.documents).map { "\(collection)/d\($0)" })
   }
 
-  /// Listens, changes a document so many times, each after the last was seen by all, and stops.
+  /// Opens the listeners, makes the changes and closes the listeners.
+  ///
+  /// Each change starts when all listeners have seen the one before.
   func measure(changes: Int) async throws -> Outcome {
     let loop = Load.eventLoops.next()
     let body = try firestore.change(of: ["\(collection)/d0"] + alsoChanged)
@@ -59,7 +61,7 @@ struct ListenLoad: Sendable {
     }.get()
   }
 
-  /// Opens listeners of queries, and runs `body` once all are current.
+  /// Opens the listeners and runs `body` once all are current.
   func hold<Output: Sendable>(_ body: @Sendable () async throws -> Output) async throws -> Output {
     let loop = Load.eventLoops.next()
     let promise = loop.makePromise(of: Void.self)
@@ -72,7 +74,7 @@ struct ListenLoad: Sendable {
     return output
   }
 
-  /// Opens the listeners; what comes back closes them, on the loop.
+  /// Opens the listeners; call the returned closures on the loop to close them.
   private func open(
     on loop: any EventLoop,
     _ report: @escaping @Sendable (Int, Result<ListenConnection.Reply, any Error>) -> Void
@@ -130,9 +132,9 @@ struct ListenLoad: Sendable {
   }
 }
 
-/// Counts listeners that have become current.
+/// A counter of listeners that are not current yet.
 private final class CurrentCount: @unchecked Sendable {
-  // Touched on the event loop of its promise only.
+  // Accessed only on the event loop of the promise.
   private var missing: Int
   private let promise: EventLoopPromise<Void>
 
@@ -152,9 +154,9 @@ private final class CurrentCount: @unchecked Sendable {
   }
 }
 
-/// Makes one change after the other and notes when every listener has a snapshot of it.
+/// Makes one change after another and records when each listener receives a snapshot of it.
 ///
-/// `@unchecked Sendable`: touched on the event loop of its promise only.
+/// `@unchecked Sendable`: accessed only on the event loop of its promise.
 private final class ChangeWatch: @unchecked Sendable {
   private let changes: Int
   private let commits: any LoadConnection

@@ -1,16 +1,16 @@
 import NIOCore
 import NIOPosix
 
-/// A connection that carries one exchange at a time; to be used on its event loop only.
+/// A connection with one request at a time, used on its event loop only.
 protocol LoadConnection: AnyObject {
-  /// Sends a request and reports its reply once.
+  /// Sends a request and calls `report` once with its reply.
   func send(_ body: ByteBuffer, then report: @escaping (Result<ByteBuffer, any Error>) -> Void)
 
-  /// Ends the connection; an exchange under way fails.
+  /// Closes the connection; a request in progress fails.
   func close()
 }
 
-/// What went wrong in a measurement.
+/// A failure of a measurement.
 struct BenchmarkError: Error, CustomStringConvertible {
   var description: String
 
@@ -19,25 +19,25 @@ struct BenchmarkError: Error, CustomStringConvertible {
   }
 }
 
-/// Clients that each send the next request when the last one's reply is there.
+/// Closed-loop clients: each sends its next request when it has the reply to the last one.
 struct Load: Sendable {
   var clients: Int
-  /// Load that is not counted: caches, connections and, in the peer, the compiler get ready.
+  /// The time before the measurement, in which caches, connections and compilers get ready.
   var warmUp: Duration
   var duration: Duration
 
-  /// The generator's threads: one, for it shares the machine's cores with what it measures.
+  /// The load generator's single thread; it shares the machine's cores with the server.
   static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-  /// How long after its end a load waits for replies.
+  /// The maximum wait for replies after the end of a load.
   private static let replyTimeMax = TimeAmount.seconds(10)
 
-  /// Opens a connection on an event loop.
+  /// A function that opens a connection on an event loop.
   typealias Connect = @Sendable (any EventLoop) -> EventLoopFuture<any LoadConnection>
-  /// The body of a client's request, by the client and the number of the request.
+  /// A function that creates the body of a client's request.
   typealias Body = @Sendable (_ client: Int, _ number: Int) throws -> ByteBuffer
 
-  /// Runs the load; throws when any reply was a failure.
+  /// Runs the load; throws if any reply is a failure.
   func run(_ connect: @escaping Connect, body: @escaping Body) async throws -> Measurement {
     try Task.checkCancellation()
     let loop = Self.eventLoops.next()
@@ -48,7 +48,7 @@ struct Load: Sendable {
         connect(loop).flatMap { connection in
           let promise = loop.makePromise(of: [Int64].self)
           promise.failing(at: end + Self.replyTimeMax)
-          // The event loop's callbacks hold it until its promise is kept.
+          // The event loop's callbacks retain it until its promise is completed.
           ClosedLoop(
             connection: connection,
             begin: begin,
@@ -66,7 +66,7 @@ struct Load: Sendable {
 }
 
 extension EventLoopPromise where Value: Sendable {
-  /// Fails the promise when it has not been kept by then.
+  /// Fails the promise if it is not completed by `deadline`.
   func failing(at deadline: NIODeadline) {
     let timer = futureResult.eventLoop.scheduleTask(deadline: deadline) {
       fail(BenchmarkError("A server did not answer in time."))
@@ -75,7 +75,7 @@ extension EventLoopPromise where Value: Sendable {
   }
 }
 
-/// One client of a load.
+/// A client of a load.
 private final class ClosedLoop {
   private let connection: any LoadConnection
   private let begin: NIODeadline
@@ -123,9 +123,9 @@ private final class ClosedLoop {
   }
 }
 
-/// How many exchanges a load completed, and how long they took.
+/// The number and durations of the requests that a load completed.
 struct Measurement: Sendable {
-  /// Each exchange, shortest first.
+  /// The duration of each request, shortest first.
   private let nanoseconds: [Int64]
   private let duration: Duration
 
@@ -138,7 +138,7 @@ struct Measurement: Sendable {
 
   var perSecond: Double { Double(nanoseconds.count) / (duration / .seconds(1)) }
 
-  /// The time within which this share of the exchanges ended; 0 when there was none.
+  /// The time within which this share of the requests completed; 0 if there were none.
   func milliseconds(_ share: Double) -> Double {
     guard !nanoseconds.isEmpty else { return 0 }
     let index = min(nanoseconds.count - 1, Int(Double(nanoseconds.count) * share))

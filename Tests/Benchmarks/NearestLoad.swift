@@ -1,14 +1,14 @@
 import FirestoreProtos
 import SwiftProtobuf
 
-/// Documents with vectors, which are searched for the nearest ones.
+/// Nearest-neighbor searches over documents with vectors.
 extension FirestoreLoad {
   private static let collection = "embedded"
-  /// Vectors in one commit.
+  /// The number of vectors in a commit.
   private static let vectorsInCommit = 200
   private static let load = Load(clients: 1, warmUp: .seconds(1), duration: .seconds(8))
 
-  /// Stores all vectors, each in a document with its chat.
+  /// Stores all vectors, each in a document that also names its chat.
   func createVectors(of set: VectorSet) async throws {
     for start in stride(from: 0, to: VectorSet.count, by: Self.vectorsInCommit) {
       try await commit(
@@ -26,7 +26,7 @@ extension FirestoreLoad {
     }
   }
 
-  /// Asks for the ten nearest, of all or of one chat, one query after the other.
+  /// Queries the ten nearest documents, of all chats or of one, one query after another.
   func findNearest(in set: VectorSet, isFiltered: Bool) async throws -> Measurement {
     try await Self.load.run {
       connect("google.firestore.v1.Firestore/RunQuery", on: $0)

@@ -1,13 +1,15 @@
 import Foundation
 
-/// A flat scan of the same vectors with NumPy, where it is installed: what most people do first.
+/// A flat scan of the same vectors with NumPy, where NumPy is installed.
+///
+/// This is the solution that most people try first.
 struct NumPyScan: Sendable {
   private let python: String
 
-  /// Nil when the virtual environment does not hold it; `make bench` fills it.
+  /// Returns nil if the virtual environment does not contain NumPy; `make bench` installs it.
   init?(environment folder: String) {
     python = folder + "/bin/python"
-    // A folder that is not there has no NumPy.
+    // If the folder does not exist, NumPy is not installed.
     let versions = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/lib")) ?? []
     guard FileManager.default.isExecutableFile(atPath: python),
       versions.contains(where: {
@@ -16,7 +18,7 @@ struct NumPyScan: Sendable {
     else { return nil }
   }
 
-  /// Milliseconds of each query, and the rows of the ten best.
+  /// The milliseconds of each query and the rows of its ten best matches.
   struct Answers: Sendable, Decodable {
     var all: [Double]
     var filtered: [Double]
@@ -62,12 +64,12 @@ struct NumPyScan: Sendable {
 
     """
 
-  /// Scans for each query, with the matrix in memory and of unit rows.
+  /// Runs each query against the matrix of unit rows in memory.
   func run(_ set: VectorSet, in folder: String) async throws -> Answers {
     let folder = folder + "/numpy"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer {
-      // The whole folder goes at the end; it is large until then.
+      // The whole data folder is removed at the end; this only frees much space earlier.
       try? FileManager.default.removeItem(atPath: folder)
     }
     try Self.source.write(toFile: folder + "/scan.py", atomically: true, encoding: .utf8)

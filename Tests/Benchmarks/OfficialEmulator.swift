@@ -1,10 +1,10 @@
 import Foundation
 
-/// The vendor's Firestore emulator, where it is installed; it keeps documents in memory only.
+/// Google's Firestore emulator, where installed; it keeps documents in memory only.
 struct OfficialEmulator: Sendable {
   private let executable: String
 
-  /// Nil when `gcloud` or Java is not on the search path.
+  /// Returns nil if `gcloud` or Java is not on the search path.
   init?(path: String) {
     func find(_ name: String) -> String? {
       path.split(separator: ":").map { "\($0)/\(name)" }
@@ -14,7 +14,7 @@ struct OfficialEmulator: Sendable {
     self.executable = executable
   }
 
-  /// Starts it, with its own launcher and perhaps a file of rules, and stops it.
+  /// Starts the emulator with its own launcher and optional rules, runs `body`, and stops it.
   func run<Result: Sendable>(
     in folder: String,
     rules: String? = nil,
@@ -26,7 +26,7 @@ struct OfficialEmulator: Sendable {
       arguments: ["emulators", "firestore", "start", "--host-port=\(address)", "--quiet"]
         + (rules.map { ["--rules=\($0)"] } ?? []),
       folder: folder,
-      // A Java and a Python program start one after the other.
+      // It starts a Python program, which then starts a Java program.
       startTimeMax: .seconds(60),
       timeMax: ServedProcess.neighbourTimeMax
     )

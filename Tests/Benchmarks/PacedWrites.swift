@@ -2,19 +2,20 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// Writes at an even pace, and what the function `clockWrite` says about when it began.
+/// Writes at an even pace, compared with the start times that the function `clockWrite` records.
 ///
-/// The worker's times and ours are of the one clock of the machine that counts from its start.
+/// The worker and the benchmark use the same monotonic clock of the machine.
 struct PacedWrites: Sendable {
   var firestore: FirestoreLoad
   var output: String
-  /// Each write goes to the next one; every one has a function of its own.
+  /// The collections, written in turn; each has its own function.
   var collections = ["clocked"]
-  /// A hundred writes a second unless said otherwise: far below what delivery can take, so that no event
-  /// waits for another.
+  /// The pause between writes: by default a hundred a second.
+  ///
+  /// That is far below the possible delivery rate, so no event waits for another.
   var pause = TimeAmount.milliseconds(10)
 
-  /// How long functions took to begin.
+  /// The times until the functions started.
   struct Times: Sendable {
     var sinceSent: Measurement
     var sinceAcknowledged: Measurement
@@ -27,7 +28,7 @@ struct PacedWrites: Sendable {
     _ = try await FunctionStarts.wait(for: ids, in: output)
   }
 
-  /// Writes for so long; the documents' names begin with `name`.
+  /// Writes for `duration`; the documents' IDs begin with `name`.
   func measure(_ name: String, for duration: Duration) async throws -> Times {
     let writes = try await write(name, for: duration)
     let starts = try await FunctionStarts.wait(for: writes.keys, in: output)
@@ -43,7 +44,7 @@ struct PacedWrites: Sendable {
     )
   }
 
-  /// When a write was sent and acknowledged, in nanoseconds.
+  /// The times at which a write was sent and acknowledged, in nanoseconds.
   private struct Write: Sendable {
     var sent: Int64
     var acknowledged: Int64
@@ -87,11 +88,11 @@ struct PacedWrites: Sendable {
   }
 }
 
-/// What the functions `clockWrite` have recorded.
+/// The starts recorded by the `clockWrite` functions.
 enum FunctionStarts {
   private static let timeMax = Duration.seconds(30)
 
-  /// The first start of each document's function, in nanoseconds, once all are there.
+  /// Waits until every document has a start, and returns the first start of each in nanoseconds.
   static func wait(
     for ids: some Collection<String>,
     in output: String
@@ -104,9 +105,9 @@ enum FunctionStarts {
     return starts
   }
 
-  /// When the function `clockWrite` first began for each document, in nanoseconds.
+  /// Returns the first recorded start for each document, in nanoseconds.
   static func read(from output: String) -> [String: Int64] {
-    // The first function to run makes the file.
+    // The file does not exist until the first function runs.
     let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
     let records = text.split(separator: "\n").compactMap { line -> (String, Int64)? in
       let words = line.split(separator: " ")

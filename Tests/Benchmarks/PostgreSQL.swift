@@ -8,13 +8,13 @@ import Foundation
   import Musl
 #endif
 
-/// A PostgreSQL server of its own on a fresh cluster, where it is installed.
+/// A PostgreSQL server on a new cluster, where PostgreSQL is installed.
 ///
-/// It commits synchronously, as it does out of the box: what a durable store costs on this disk.
+/// It commits synchronously, its default, and so shows what durability costs on this disk.
 struct PostgreSQL: Sendable {
   private let initdb: String
   private let postgres: String
-  /// Whom it runs as; it refuses to run as root.
+  /// The user that runs the server; PostgreSQL refuses to run as root.
   private let user: User?
 
   private struct User: Sendable {
@@ -22,9 +22,9 @@ struct PostgreSQL: Sendable {
     var group: gid_t
   }
 
-  /// Nil when it is not on the search path, or when root has no other user to run it as.
+  /// Returns nil if PostgreSQL is not found, or if root has no other user to run it as.
   init?(path: String) {
-    // Debian keeps the server's programs apart from the search path.
+    // Debian installs the server's programs outside the search path.
     let folders =
       path.split(separator: ":").map(String.init)
       + (10...20).reversed().map { "/usr/lib/postgresql/\($0)/bin" }
@@ -43,7 +43,7 @@ struct PostgreSQL: Sendable {
     user = User(id: other.pointee.pw_uid, group: other.pointee.pw_gid)
   }
 
-  /// Makes a cluster in `folder`, starts the server, and stops it.
+  /// Creates a cluster in `folder`, starts the server, runs `body`, and stops the server.
   func run<Result: Sendable>(
     in folder: String,
     body: @escaping @Sendable (Address) async throws -> Result
@@ -75,7 +75,7 @@ struct PostgreSQL: Sendable {
     var command = ServedProcess.Command(
       executable: executable,
       arguments: arguments,
-      // Open to every user, as the folder that it was called from may not be.
+      // Every user can open it, unlike the folder from which the benchmarks were started.
       folder: "/"
     )
     command.timeMax = ServedProcess.neighbourTimeMax

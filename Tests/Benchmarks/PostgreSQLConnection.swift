@@ -1,9 +1,9 @@
 import NIOCore
 import NIOPosix
 
-/// A client of PostgreSQL's protocol, version 3, with one statement that is prepared once.
+/// A client of PostgreSQL's protocol, version 3, with one prepared statement.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only.
+/// `@unchecked Sendable`: all properties are accessed only on the connection's event loop.
 final class PostgreSQLConnection: ChannelInboundHandler, LoadConnection, @unchecked Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -41,7 +41,7 @@ final class PostgreSQLConnection: ChannelInboundHandler, LoadConnection, @unchec
       .map { $0 }
   }
 
-  /// What runs the prepared statement with these texts; to be given to `send`.
+  /// Encodes an execution of the prepared statement with these parameters, for `send`.
   static func execution(with values: [String]) -> ByteBuffer {
     var bytes = ByteBuffer()
     message("B", into: &bytes) { bytes in
@@ -121,7 +121,7 @@ final class PostgreSQLConnection: ChannelInboundHandler, LoadConnection, @unchec
     context?.close(promise: nil)
   }
 
-  /// Takes messages up to "ready for the next query".
+  /// Processes messages up to ReadyForQuery.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     input.writeImmutableBuffer(unwrapInboundIn(data))
     while let kind: UInt8 = input.getInteger(at: input.readerIndex),
@@ -158,13 +158,13 @@ final class PostgreSQLConnection: ChannelInboundHandler, LoadConnection, @unchec
   }
 }
 
-/// The creates and gets of `FirestoreLoad` in a table of documents.
+/// The creates and gets of `FirestoreLoad` on a table of documents.
 struct PostgreSQLLoad: Sendable {
   var address: Address
 
   private static let storedDocuments = 2000
 
-  /// Makes the table and what `get` reads.
+  /// Creates the table and the rows that `get` reads.
   func prepare() async throws {
     try await run("CREATE TABLE documents (path text PRIMARY KEY, data jsonb NOT NULL)")
     try await run(
@@ -176,7 +176,7 @@ struct PostgreSQLLoad: Sendable {
     )
   }
 
-  /// Creates documents, one a transaction.
+  /// Creates one document in each transaction.
   func create(_ load: Load, collection: String) async throws -> Measurement {
     try await load.run {
       connect("INSERT INTO documents VALUES ($1, $2::text::jsonb)", on: $0)
@@ -188,7 +188,7 @@ struct PostgreSQLLoad: Sendable {
     }
   }
 
-  /// Reads one of the documents that `prepare` has stored.
+  /// Reads documents that `prepare` has stored.
   func get(_ load: Load) async throws -> Measurement {
     try await load.run {
       connect("SELECT data FROM documents WHERE path = $1", on: $0)

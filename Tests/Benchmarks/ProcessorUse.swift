@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a server and its workers have taken of the processors, as Linux tells it.
+/// The processor use of a server and its workers, as Linux reports it.
 struct ProcessorUse: Sendable {
-  /// The time that its threads ran.
+  /// The total running time of its threads.
   var nanoseconds: Int
-  /// How often a thread gave its processor up or lost it.
+  /// The number of context switches, voluntary and involuntary.
   var contextSwitches: Int
 
-  /// What a process and its children took while `body` ran; nil where there is no `/proc`.
+  /// Runs `body` and returns the processor use of a process and its children in that time.
   ///
-  /// A thread that ends meanwhile does not count.
+  /// The use is nil if there is no `/proc`. A thread that ends while `body` runs does not count.
   static func counted<Result: Sendable>(
     _ processID: Int32,
     _ body: () async throws -> Result

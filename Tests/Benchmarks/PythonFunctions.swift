@@ -1,13 +1,13 @@
 import Foundation
 
-/// Firebase's own Python functions under `functions-framework`, where they are installed.
+/// Firebase's Python functions under `functions-framework`, where installed.
 ///
-/// The same callable as `echo` of `Tests/SampleFunctions`. The framework serves with gunicorn and
-/// its default settings, as it does on Cloud Run.
+/// They contain the same callable as `echo` in `Tests/SampleFunctions`. The framework serves with
+/// gunicorn and default settings, as on Cloud Run.
 struct PythonFunctions: Sendable {
   private let executable: String
 
-  /// Nil when the virtual environment does not hold them; `make bench` fills it.
+  /// Returns nil if the virtual environment does not contain them; `make bench` installs them.
   init?(environment folder: String) {
     executable = folder + "/bin/functions-framework"
     guard FileManager.default.isExecutableFile(atPath: executable),
@@ -26,7 +26,7 @@ struct PythonFunctions: Sendable {
 
     """
 
-  /// Starts the server, runs `body` once it is ready or, without `waits`, at once, and stops it.
+  /// Starts the server, runs `body` when it is ready, or at once unless `waits`, and stops it.
   func run<Result: Sendable>(
     in folder: String,
     waits: Bool = true,
@@ -42,7 +42,7 @@ struct PythonFunctions: Sendable {
       folder: project
     )
     command.timeMax = ServedProcess.neighbourTimeMax
-    // Without it the framework serves with a development server.
+    // Without this environment the framework uses a development server.
     command.environment = ["FUNCTIONS_EMULATOR": "true", "GCLOUD_PROJECT": "demo-psst"]
     return try await ServedProcess.run(
       command,

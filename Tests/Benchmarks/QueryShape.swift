@@ -1,7 +1,7 @@
 import FirestoreProtos
 import SwiftProtobuf
 
-/// A query whose cost should follow its result, and not the data around it.
+/// A query whose cost should depend on its result and not on the surrounding data.
 enum QueryShape: String, CaseIterable, Sendable {
   case count = "count()"
   case countUpTo = "count() up to 1000"
@@ -12,7 +12,7 @@ enum QueryShape: String, CaseIterable, Sendable {
   case group = "collection group, 10 results"
   case names = "all below a collection of 10"
 
-  /// The method that asks it.
+  /// The gRPC method of the query.
   var method: String {
     switch self {
     case .count, .countUpTo, .sum: "google.firestore.v1.Firestore/RunAggregationQuery"
@@ -20,13 +20,13 @@ enum QueryShape: String, CaseIterable, Sendable {
     }
   }
 
-  /// The paths among which it looks: `count` messages, and as many subcollections of one document.
+  /// The paths of the searched documents: `count` messages and as many subcollections.
   static func paths(_ count: Int) -> [String] {
     (0..<count).flatMap { ["messages/m\($0)", "parents/p\($0)/others/x"] }
       + (0..<10).flatMap { ["parents/p\($0 * count / 10)/wanted/x", "small/s\($0)"] }
   }
 
-  /// The query over `paths(count)`.
+  /// Builds the query over `paths(count)`.
   func query(_ count: Int, documents: String) -> Google_Firestore_V1_StructuredQuery {
     .with { query in
       query.from = [.with { $0.collectionID = "messages" }]
@@ -42,7 +42,7 @@ enum QueryShape: String, CaseIterable, Sendable {
         query.where.fieldFilter = .with {
           $0.field.fieldPath = "author"
           $0.op = .equal
-          // Every second document is no message, so that of the hundred authors fifty wrote some.
+          // Every second document is not a message, so only fifty of the hundred authors wrote any.
           $0.value.stringValue = "user-8"
         }
         query.orderBy = [.with { $0.field.fieldPath = "n" }]
@@ -55,7 +55,7 @@ enum QueryShape: String, CaseIterable, Sendable {
           }
         ]
       case .names:
-        // As the clients ask for what they delete with its collection.
+        // The query that clients send to delete a collection with its subcollections.
         query.from = [.with { $0.allDescendants = true }]
         query.where.compositeFilter = .with {
           $0.op = .and

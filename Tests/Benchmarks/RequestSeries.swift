@@ -1,14 +1,14 @@
 import NIOCore
 import NIOPosix
 
-/// A number of requests that are all sent, each client's one after the other.
+/// A fixed number of requests; each client sends its requests one after another.
 struct RequestSeries: Sendable {
   var address: Address
   var path: String
-  /// Whether 201 is the answer, and not 200.
+  /// True if the expected status is 201 instead of 200.
   var isCreation = false
 
-  /// A reply and how long it took.
+  /// A reply and its duration.
   struct Reply: Sendable {
     var nanoseconds: Int64
     var body: ByteBuffer
@@ -16,7 +16,7 @@ struct RequestSeries: Sendable {
 
   private static let timeMax = TimeAmount.seconds(60)
 
-  /// The replies in the order of the requests' numbers.
+  /// Sends the requests and returns the replies in the order of the requests' numbers.
   func run(
     count: Int,
     clients: Int = 1,
@@ -35,7 +35,7 @@ struct RequestSeries: Sendable {
           let promise = loop.makePromise(of: [Reply].self)
           promise.failing(at: .now() + Self.timeMax)
           let numbers = Array(stride(from: client, to: count, by: clients))
-          // The event loop's callbacks hold it until its promise is kept.
+          // The event loop's callbacks retain it until its promise is completed.
           Client(connection: connection, numbers: numbers, promise: promise, body: body).next()
           return promise.futureResult
         }

@@ -1,15 +1,17 @@
 import DocumentModel
 import SecurityRules
 
-/// Psst's rules asked in this process, with all documents in memory: what deciding itself costs.
+/// Evaluates Psst's rules in this process, to measure the pure cost of a decision.
+///
+/// All documents are in memory.
 struct RuleDecisions {
   private let ruleset: Ruleset
   private let documents = ChatDocuments()
 
-  /// Reads the rules; throws what is wrong with them.
+  /// Parses the rules; throws if they are invalid.
   init(rules: String) throws { ruleset = try Ruleset(name: "firestore.rules", content: rules) }
 
-  /// Decides a request again and again on one thread, as the emulator does, with coverage.
+  /// Evaluates a request repeatedly on one thread, with coverage, as the emulator does.
   func perSecond(_ request: RuledRequest, for duration: Duration) throws -> Double {
     let coverage = Coverage()
     let asked = Self.request(request)
@@ -81,7 +83,7 @@ struct RuleDecisions {
   }
 }
 
-/// The chat, both people and their contact.
+/// The chat, both of its members and their contact.
 private struct ChatDocuments: RulesDocuments {
   private let documents: [String: RuleValue] = [
     "users/trainer": data(["role": .string("trainer")]),

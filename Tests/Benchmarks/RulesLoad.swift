@@ -2,13 +2,13 @@ import FirestoreProtos
 import NIOCore
 import SwiftProtobuf
 
-/// A request of a trainer in a chat with a client, which Psst's rules decide.
+/// A trainer's request in a chat with a client, checked by Psst's rules.
 enum RuledRequest: String, CaseIterable, Sendable {
-  /// Of a message; the rules look at the chat.
+  /// Gets a message; the rules read the chat.
   case get
-  /// Of a message; the rules look at the chat, both people and their contact.
+  /// Creates a message; the rules read the chat, both users and their contact.
   case create
-  /// Of twenty messages; the rules look at the chat.
+  /// Queries twenty messages; the rules read the chat.
   case query
 
   fileprivate var method: String {
@@ -20,7 +20,7 @@ enum RuledRequest: String, CaseIterable, Sendable {
   }
 }
 
-/// Requests of one who is no administrator, and what they need.
+/// Requests of a user who is not an administrator, and the data that they need.
 struct RulesLoad: Sendable {
   var firestore: FirestoreLoad
 
@@ -31,7 +31,7 @@ struct RulesLoad: Sendable {
   private static let storedMessages = 1000
   private static let seconds: Int64 = 1_700_000_000
 
-  /// The chat, its people and their contact.
+  /// The chat, its members and their contact.
   static let people: [(path: String, fields: [FieldName: Google_Firestore_V1_Value])] = [
     ("users/\(trainer)", ["role": text("trainer")]),
     ("users/\(client)", ["role": text("client")]),
@@ -42,7 +42,7 @@ struct RulesLoad: Sendable {
     ),
   ]
 
-  /// Stores what the requests need; the administrator's to do.
+  /// Stores the data that the requests need; requires an administrator.
   func prepare() async throws {
     try await firestore.commit(Self.people.map { firestore.create($0.path, $0.fields) })
     for start in stride(from: 0, to: Self.storedMessages, by: FirestoreLoad.writesInCommit) {
@@ -54,7 +54,7 @@ struct RulesLoad: Sendable {
     }
   }
 
-  /// Makes one request after the other; `round` keeps new messages from being old ones.
+  /// Sends one request after another; `round` keeps the IDs of new messages unique.
   func run(_ request: RuledRequest, _ load: Load, round: String) async throws -> Measurement {
     try await load.run {
       firestore.connect(request.method, on: $0)
@@ -62,7 +62,7 @@ struct RulesLoad: Sendable {
       switch request {
       case .get:
         var get = Google_Firestore_V1_GetDocumentRequest()
-        // The factor shares no divisor with the number of messages, so each has its turn.
+        // The factor is coprime to the number of messages, so every message is read.
         let index = (number * 1009 + client * 131) % Self.storedMessages
         get.name = firestore.name("\(Self.messages)/d\(index)")
         return try firestore.encoded(get)

@@ -1,20 +1,20 @@
 import Foundation
 
-/// The parts of a run, by the names that `--only` takes.
+/// The parts of a run, named as in `--only`.
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
     search, vectors
   case nearest, memory, million
 
-  /// What most changes are measured by, in about two minutes.
+  /// The scenarios that matter for most changes; they take about two minutes.
   static let core: Set<Scenario> = [
     .start, .create, .get, .trigger, .callable, .cold, .search, .memory,
   ]
-  /// All but those that write so much that they take longer than all the rest.
+  /// All scenarios except those with so many writes that they take longer than all others together.
   static let usual = Set(allCases).subtracting([.vectors, .nearest, .million])
 }
 
-/// A run of some scenarios, each subject's in one session.
+/// A run of selected scenarios, with one session for each subject.
 struct BenchmarkRun: Sendable {
   var hearth: Hearth
   var official: OfficialEmulator?
@@ -23,15 +23,15 @@ struct BenchmarkRun: Sendable {
   var numPy: NumPyScan?
   var scenarios: Set<Scenario>
   var duration: Duration
-  /// The documents among which queries look first.
+  /// The smaller number of documents that queries search.
   var queryDocuments: Int
-  /// The Benchmarks executable itself, which is also the bare echo.
+  /// The path of the Benchmarks executable, which also runs the echo server.
   var ownExecutable: String
   let figures = Figures()
 
-  /// Caches and connections get ready within this.
+  /// The time in which caches and connections get ready.
   static let warmUp = Duration.milliseconds(500)
-  /// A Java program that has not been compiled yet would be no fair neighbour.
+  /// The warm-up of the official emulator: uncompiled Java would not be a fair comparison.
   static let officialWarmUp = Duration.seconds(2)
   private static let echoWarmUp = Duration.milliseconds(200)
   private static let startRepetitions = 5
@@ -41,10 +41,9 @@ struct BenchmarkRun: Sendable {
   private static let firestoreClients = [1, 16]
   private static let callableClients = [1, 16, 64]
 
-  /// Measures everything asked for.
+  /// Measures all selected scenarios.
   ///
-  /// A part that fails, or a neighbour that hangs, becomes a line; it throws only when it is
-  /// stopped.
+  /// A part that fails, or a server that hangs, prints a line. Throws only when the run is stopped.
   func run() async throws {
     try await part(.start) { try await measureStart() }
     try await part(.create, .get, .memory) { try await measureEphemeral() }
@@ -123,7 +122,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// Every shape of query among some documents and among eight times as many.
+  /// Measures every query shape over `queryDocuments` and over eight times as many documents.
   private func measureQueries() async throws {
     for count in [queryDocuments, queryDocuments * 8] {
       try await hearth.run(["--ephemeral", "--no-functions"]) { server in
@@ -140,7 +139,7 @@ struct BenchmarkRun: Sendable {
     warmUp: Duration
   ) async throws {
     try await firestore.createAll(QueryShape.paths(count))
-    // Once for all that the server learns from it, such as which indexes to build.
+    // One run in advance, so that the server can learn from it, for example which indexes to build.
     for shape in QueryShape.allCases { _ = try await firestore.ask(shape, count, load(1)) }
     for shape in QueryShape.allCases {
       let result = try await firestore.ask(shape, count, load(1, warmUp: warmUp))
@@ -154,7 +153,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// Commits of one client, by themselves and beside readers of a whole database.
+  /// Measures the commits of one client, alone and beside readers of a whole database.
   private func measureReaders() async throws {
     try await hearth.run(["--ephemeral", "--no-functions"]) { server in
       let firestore = FirestoreLoad(address: server.firestore, project: server.project)
@@ -176,7 +175,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// What a million documents take, and a start with them.
+  /// Measures the size of a million documents and a start with them.
   private func measureMillion() async throws {
     let folder = hearth.folder + "/million"
     let arguments = ["--no-functions", "--data", folder]
@@ -264,7 +263,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// Creates and gets; the loaded memory is that after both.
+  /// Measures creates and gets, and the memory after both.
   private func measure(
     _ firestore: FirestoreLoad,
     of subject: Subject,
@@ -329,7 +328,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// Calls, and what the processors had to do for each.
+  /// Measures calls and the processor use for each.
   private func measure(
     _ callable: CallableLoad,
     of subject: Subject,
@@ -338,13 +337,13 @@ struct BenchmarkRun: Sendable {
   ) async throws {
     let (calls, use) = try await ProcessorUse.counted(processID) { try await callable.run(load) }
     figures.record(.callablesPerSecond(clients: load.clients), of: subject, calls)
-    // Those of the warm-up cost something, too.
+    // The processor time includes the calls of the warm-up.
     let share = (load.warmUp + load.duration) / load.duration
     let count = Int((Double(calls.count) * share).rounded())
     figures.record(use, for: .call(clients: load.clients), count: count, of: subject)
   }
 
-  /// Forty functions, then the same forty beside two that fail and crash.
+  /// Measures forty functions, then the same forty beside two that fail and crash.
   private func measureFaults() async throws {
     let clocks = "\(FaultLoad.healthyFunctions)"
     let project = try FunctionsProject(
@@ -359,7 +358,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// A server that starts with a hundred thousand events that no function has seen.
+  /// Measures a server that starts with a hundred thousand undelivered events.
   private func measureDrain() async throws {
     let project = try FunctionsProject(folder: hearth.folder + "/drain")
     let data = ["--data", project.folder + "/data"]
@@ -373,7 +372,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// From the start of a worker's process to the end of its first answer.
+  /// Measures the time from the start of a worker's process to the end of its first response.
   private func measureColdStart() async throws {
     let folder = hearth.folder
     func times(
@@ -462,7 +461,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  /// From sending a message until the vector index finds it by its text.
+  /// Measures the time from writing a message until the vector index finds it by its text.
   private func measureSearch() async throws {
     let project = try FunctionsProject(folder: hearth.folder + "/search")
     let arguments = ["--ephemeral", "--executable", hearth.binaries + "/psst-functions"]

@@ -4,10 +4,9 @@ import NIOCore
 import NIOPosix
 import SwiftProtobuf
 
-/// Messages that Psst's `embedMessage` makes searchable, one after the other.
+/// Messages that Psst's `embedMessage` makes searchable, one after another.
 ///
-/// The embedding is the one that needs no account, so the time is that of delivery, worker and
-/// index.
+/// The embedding needs no account, so the time is that of delivery, worker and index.
 struct SearchLoad: Sendable {
   var firestore: FirestoreLoad
   var vectors: Address
@@ -16,7 +15,7 @@ struct SearchLoad: Sendable {
   private static let chatID = "bench"
   private static let chat = "chats/\(chatID)"
 
-  /// Writes messages for `duration`, each once the one before is found.
+  /// Writes messages for `duration`, each once the previous one is found.
   func run(_ duration: Duration, _ figures: Figures) async throws {
     try await firestore.createOne("users/user-0")
     try await firestore.create(
@@ -59,7 +58,7 @@ struct SearchLoad: Sendable {
     return (NIODeadline.now() - sent).nanoseconds
   }
 
-  /// Asks without a pause: a look takes far less than what is waited for.
+  /// Asks the index once; the caller polls without a pause, as a look is far faster than indexing.
   private func isFound(_ id: String) async throws -> Bool {
     let loop = Load.eventLoops.next()
     // The id of a message's vector is `MessagePlace.key` of Psst, the message's chat before its id.
@@ -73,7 +72,7 @@ struct SearchLoad: Sendable {
         }
         return promise.futureResult
       }
-    // Until the first message there is no index, and the answer is 404.
+    // Until the first message there is no index, and the status is 404.
     guard let body = try? await reply.get() else { return false }
     return String(buffer: body).contains("\"\(Self.chatID)#\(id)\"")
   }

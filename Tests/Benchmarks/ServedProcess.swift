@@ -16,14 +16,14 @@ import Synchronization
   import Musl
 #endif
 
-/// Where a service listens.
+/// The address of a service.
 struct Address: Sendable, Codable, CustomStringConvertible {
   var host = "127.0.0.1"
   var port: Int
 
   var description: String { "\(host):\(port)" }
 
-  /// A port that was free a moment ago: for servers that do not say which one they took.
+  /// Finds a port that was just free, for servers that do not report their port.
   static func freePort() throws -> Int {
     #if canImport(Glibc)
       let kind = CInt(SOCK_STREAM.rawValue)
@@ -47,38 +47,39 @@ struct Address: Sendable, Codable, CustomStringConvertible {
   }
 }
 
-/// A server that runs, in a process group of its own, while it is measured.
+/// A running server in its own process group.
 struct ServedProcess: Sendable {
-  /// The process that was started; the leader of its group.
+  /// The started process, which leads its group.
   var processID: Int32
 
-  /// What to start.
+  /// The command that starts a server.
   struct Command: Sendable {
     var executable: String
     var arguments: [String]
     var folder: String
-    /// How long it may take until it is ready.
+    /// The maximum time until the server is ready.
     var startTimeMax: Duration = .seconds(30)
-    /// How long it may run; nil when its measurements bound that themselves.
+    /// The maximum running time; nil if the measurements themselves are bounded.
     var timeMax: Duration?
-    /// Variables beside those of this process.
+    /// Environment variables in addition to those of this process.
     var environment: [String: String] = [:]
-    /// Whom it runs as; nil for the user of this process.
+    /// The user to run as; nil for the user of this process.
     var userID: uid_t?
     var groupID: gid_t?
   }
 
-  /// How long a neighbour may run: some times what a healthy one needs for all of its parts.
+  /// The maximum running time of a compared server: several times what all its parts normally need.
   static let neighbourTimeMax = Duration.seconds(600)
-  /// How long a server may take to stop before it is killed.
+  /// The time a server has to stop before it is killed.
   private static let stopTimeMax = Duration.seconds(5)
-  /// Last lines of a server's output kept for the case that it fails.
+  /// The number of final output lines that an error report includes.
   private static let linesKept = 20
 
-  /// Starts a server, runs `body` once `ready` made something of a line of its output, or at once with
-  /// `value` where that is given, and stops it.
+  /// Starts a server, runs `body` once it is ready, and stops it.
   ///
-  /// However `body` ends, and also when the task is cancelled, the whole group is gone afterwards.
+  /// The server is ready when `ready` returns a value for a line of its output; if `value` is
+  /// given, at once. The whole process group is gone when this returns, also after an error or a
+  /// cancellation.
   static func run<Ready: Sendable, Result: Sendable>(
     _ command: Command,
     ready: @escaping @Sendable (String) throws -> Ready?,
@@ -112,7 +113,7 @@ struct ServedProcess: Sendable {
     ) { execution in
       let output = Output<Ready>(ready)
       return try await withThrowingTaskGroup(of: Void.self) { group in
-        // Both are read to their ends, so that the server never waits for us.
+        // Both outputs are read to their ends, so that the server never blocks on a full pipe.
         group.addTask {
           async let errors: Void = output.read(execution.standardError)
           try await output.read(execution.standardOutput)
@@ -131,7 +132,7 @@ struct ServedProcess: Sendable {
           result = .failure(error)
         }
         await execution.teardown(using: stop)
-        // Its children may outlive the leader; nobody left in the group is what we want to hear.
+        // Children may outlive the leader. An error here means that the group is already empty.
         try? execution.send(signal: .kill, toProcessGroup: true)
         try await group.waitForAll()
         return try result.get()
@@ -140,7 +141,7 @@ struct ServedProcess: Sendable {
     return run.closureResult
   }
 
-  /// Runs `body`; when it takes too long, it ends the process, so that whatever waits for it fails.
+  /// Runs `body`; after `timeMax` it ends the process, so that anything waiting for it fails.
   private static func bounded<Result: Sendable>(
     by timeMax: Duration?,
     _ process: ServedProcess,
@@ -156,13 +157,13 @@ struct ServedProcess: Sendable {
       defer { group.cancelAll() }
       if let result = try await group.next() ?? nil { return result }
       kill(-process.processID, SIGKILL)
-      // What it was doing ends with its connections, and however that is, it came too late.
+      // `body` ends when its connections close; its result came too late and is ignored.
       _ = await group.nextResult()
       throw BenchmarkError("It was not done within \(timeMax), so it was ended.")
     }
   }
 
-  /// The lines of a server until it is ready, and the last ones after that.
+  /// The output of a server: searched for the ready line, with the last lines kept for errors.
   private final class Output<Ready: Sendable>: Sendable {
     private let ready: @Sendable (String) throws -> Ready?
     private let lines = Mutex<[String]>([])
@@ -189,7 +190,7 @@ struct ServedProcess: Sendable {
       }
     }
 
-    /// Both outputs are at their ends.
+    /// Marks the end of both outputs.
     func end() { continuation.finish() }
 
     func value(within timeMax: Duration) async throws -> Ready {

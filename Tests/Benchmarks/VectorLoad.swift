@@ -4,17 +4,17 @@ import NIOPosix
 import StorageEngine
 import VectorIndex
 
-/// Vectors that are written to Hearth's index and searched for.
+/// Writes and searches of vectors in Hearth's index.
 struct VectorLoad: Sendable {
   var set: VectorSet
 
-  /// What queries found and how long they took.
+  /// The results of queries and their durations.
   struct Answers: Sendable {
     var nanoseconds: [Int64]
-    /// Of the first query of each number, the rows found.
+    /// The rows found by the first run of each query.
     var rows: [[Int]]
 
-    /// The share of `exact` that was found.
+    /// The share of the rows in `exact` that was found.
     func recall(_ exact: [[Int]]) -> Double {
       let found = zip(rows, exact).reduce(0) { $0 + Set($1.0).intersection($1.1).count }
       return Double(found) / Double(max(1, exact.reduce(0) { $0 + $1.count }))
@@ -22,16 +22,16 @@ struct VectorLoad: Sendable {
   }
 
   private static let index = "bench"
-  /// Vectors in one request, as Pinecone's own client sends them: with these under its 2 MB.
+  /// The number of vectors in a request, as in Pinecone's client; it keeps requests under 2 MB.
   private static let upsertMax = 100
   private static let loadClients = 4
   private static let warmUp = 16
-  /// Four rounds of all queries.
+  /// The number of measured queries: four rounds of all.
   private static let measured = 4 * VectorSet.queries
 
   // MARK: Over HTTP
 
-  /// Makes the index and writes everything; returns how long the writes took.
+  /// Creates the index and writes all vectors; returns how long the writes took.
   func load(_ vectors: Address) async throws -> Duration {
     let description = ByteBuffer(
       string: """
@@ -49,7 +49,7 @@ struct VectorLoad: Sendable {
     return ContinuousClock.now - began
   }
 
-  /// Queries one after the other.
+  /// Sends the queries one after another.
   func query(_ vectors: Address, isFiltered: Bool) async throws -> Answers {
     let series = RequestSeries(address: vectors, path: "/ix/\(Self.index)/query")
     let body: @Sendable (Int) -> ByteBuffer = { set.query($0, isFiltered: isFiltered) }
@@ -61,7 +61,7 @@ struct VectorLoad: Sendable {
     )
   }
 
-  /// Returns once a query is answered, which waits for all vectors.
+  /// Returns once a query succeeds, which requires that all vectors are loaded.
   func waitUntilReady(_ vectors: Address) async throws {
     let series = RequestSeries(address: vectors, path: "/ix/\(Self.index)/query")
     _ = try await series.run(count: 1) { set.query($0, isFiltered: false) }
@@ -80,7 +80,7 @@ struct VectorLoad: Sendable {
 
   // MARK: In this process
 
-  /// The engine alone, without a server, and over memory.
+  /// Measures the engine alone, over memory and without a server.
   func queryEngine() async throws -> (all: Answers, filtered: Answers) {
     let catalogue = VectorCatalogue(storage: MemoryStorage())
     try await catalogue.create(

@@ -2,37 +2,37 @@ import CKernels
 import Dispatch
 import NIOCore
 
-/// Synthetic embeddings: topics in few latent dimensions, seen in many, with noise.
+/// Synthetic embeddings: topics in few latent dimensions, projected into many, with noise.
 ///
-/// Real embeddings are alike in this: they lie near a space of far fewer dimensions than they have.
-/// Each number has five decimals, kept as a whole number, so that JSON and NumPy get exactly the
-/// same ones.
+/// Real embeddings similarly lie near a space of far fewer dimensions than they have. Each number
+/// has five decimals and is stored as an integer, so that JSON and NumPy get exactly the same
+/// values.
 struct VectorSet: Sendable {
   let dimension: Int
-  /// Rows of `dimension` numbers, in hundred thousandths.
+  /// Rows of `dimension` numbers, in units of 0.00001.
   let numbers: [Int16]
-  /// The same, of the vectors that are searched for.
+  /// The query vectors, in the same format as `numbers`.
   let queryNumbers: [Int16]
 
   static let count = 100_000
   static let queries = 64
   static let scale: Float = 100_000
-  /// Each holds the same share of the vectors.
+  /// The number of chats; each has the same share of the vectors.
   static let chats = 100
   private static let latentDimension = 96
   private static let topics = 300
-  /// The length of the noise beside that of what it disturbs.
+  /// The length of the noise relative to the vector.
   private static let noise: Float = 0.5
 
-  /// The chat of a row, and what a query of that number is filtered by.
+  /// The chat of a row, and the chat that filters the query with this number.
   static func chat(_ number: Int) -> Int { number % chats }
 
   static func id(_ row: Int) -> String { "message-\(row)" }
 
-  /// The row of an id that `id` made.
+  /// Returns the row of an ID that `id(_:)` created.
   static func row(_ id: String) -> Int? { Int(id.dropFirst("message-".count)) }
 
-  /// Makes the same vectors each time.
+  /// Generates the same vectors each time.
   init(dimension: Int = 1536) {
     self.dimension = dimension
     var random = Random(seed: 1)
@@ -85,7 +85,7 @@ struct VectorSet: Sendable {
     numbers[row * dimension..<(row + 1) * dimension].map { Float($0) / Self.scale }
   }
 
-  /// The body of an upsert of some rows.
+  /// Encodes an upsert of some rows.
   func upsert(_ rows: Range<Int>) -> ByteBuffer {
     var body = ByteBuffer()
     body.reserveCapacity(rows.count * (dimension * 9 + 200))
@@ -105,7 +105,7 @@ struct VectorSet: Sendable {
     return body
   }
 
-  /// The body of a query for the ten best.
+  /// Encodes a query for the ten best matches.
   func query(_ number: Int, isFiltered: Bool) -> ByteBuffer {
     var body = ByteBuffer()
     body.writeString(#"{"topK":10,"includeMetadata":true,"#)
@@ -152,7 +152,7 @@ struct VectorSet: Sendable {
       return value ^ (value >> 31)
     }
 
-    /// About normal: the sum of four uniform numbers, of variance 1.
+    /// An approximately normal number: the sum of four uniform ones, with variance 1.
     mutating func normal() -> Float {
       let bits = next()
       let sum =

@@ -5,7 +5,7 @@ import SQLiteStorage
 import TestSupport
 import Testing
 
-/// What a crash should not have done.
+/// A violated guarantee found after a crash.
 struct CrashFinding: Error, CustomStringConvertible {
   var description: String
 
@@ -14,19 +14,19 @@ struct CrashFinding: Error, CustomStringConvertible {
   }
 }
 
-/// Runs of crashes, each with a seed of its own.
+/// Repeated crashes, with a seed for each run.
 enum Crashes {
-  /// How many each test goes through; `HEARTH_CRASHES` sets it.
+  /// The number of crashes in each test; `HEARTH_CRASHES` overrides it.
   static let count = count(unlessSet: 120)
 
-  /// As `count`, for tests of which a crash takes longer.
+  /// The number of crashes for tests whose crashes take longer; `HEARTH_CRASHES` overrides it.
   static func count(unlessSet count: Int) -> Int {
     ProcessInfo.processInfo.environment["HEARTH_CRASHES"].flatMap { Int($0) } ?? count
   }
 
-  /// Calls `body`, which returns how many crashes it went through, until there were `count`.
+  /// Calls `body`, which returns its number of crashes, until there were `count`.
   ///
-  /// The first run has the printed seed. A finding is recorded with the seed of its run.
+  /// The first run uses the printed seed. A finding is recorded with the seed of its run.
   static func run(
     _ count: Int = Crashes.count,
     _ test: String = #function,
@@ -47,7 +47,7 @@ enum Crashes {
     }
   }
 
-  /// Whether SQLite finds nothing wrong with the file; throws what it finds.
+  /// Checks the database file with SQLite; throws what it finds.
   static func checkIntegrity(of disk: SimulatedDisk) throws {
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }

@@ -21,7 +21,7 @@ struct DeliveryCrashTests {
       do {
         try await DeliveryCrashes(isDurable: false).run(lives: Self.livesMax, using: &generator)
       } catch {
-        // Events that are gone, or a file so damaged that it cannot be read.
+        // Lost events, or a file so damaged that it cannot be read.
         finding = error
       }
     }

@@ -12,11 +12,11 @@ import Synchronization
 import TestSupport
 import TriggerDelivery
 
-/// A delivery service that goes through lives, beside writers who know what they were promised.
+/// A delivery service that crashes repeatedly, and writers that remember what was acknowledged.
 ///
-/// Each write creates a document of its own, or a task, named by a number, which tells the invoker
-/// what is delivered; some numbers fail at first and are tried again. The queue of the tasks is
-/// paused at times.
+/// Each write creates a document of its own, or a task, named by a number. The number tells the
+/// invoker what is delivered; some numbers fail at first and are retried. The task queue is
+/// sometimes paused.
 final class DeliveryCrashes: FunctionInvoker {
   private static let database = DatabaseName(project: "demo-test")
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
@@ -25,15 +25,15 @@ final class DeliveryCrashes: FunctionInvoker {
     var lastNumber = 0
     var acknowledged: Set<Int> = []
     var runs: [Int: Int] = [:]
-    /// What succeeded in this life, and ever.
+    /// The numbers that succeeded since the last restart; `succeeded` has all of them.
     var succeededNow: Set<Int> = []
     var succeeded: Set<Int> = []
-    /// Whether the end of a run can still be stored.
+    /// Indicates whether the result of an invocation can still be stored.
     var canStore: @Sendable () -> Bool = { false }
     var finding: CrashFinding?
   }
 
-  /// A service with what it stands upon.
+  /// A service between two crashes, with its storage and its event tailer.
   private struct Life: Sendable {
     var storage: SQLiteStore
     var tailer: EventTailer
@@ -50,7 +50,7 @@ final class DeliveryCrashes: FunctionInvoker {
     self.isDurable = isDurable
   }
 
-  /// Crashes `lives` times, then delivers what is left; throws what should not be.
+  /// Crashes `lives` times, then delivers the rest; throws a finding.
   func run(lives: Int, using generator: inout SeededGenerator) async throws {
     var disk = SimulatedDisk(folder: folder.path)
     var history: [String] = []
@@ -90,7 +90,7 @@ final class DeliveryCrashes: FunctionInvoker {
       storage: storage,
       tailer: tailer,
       invoker: self,
-      // Few in memory, so that the others are read from storage.
+      // Few events fit in memory, so that the others are read from storage.
       configuration: .init(heldBytesMax: 1000),
       clock: clock,
       now: { self.now },
@@ -101,7 +101,7 @@ final class DeliveryCrashes: FunctionInvoker {
 
   private var now: Timestamp { Self.start.advanced(by: clock.now.offset) }
 
-  /// Runs the service beside `body` and ends it without any farewell.
+  /// Runs the service beside `body` and then stops it without an orderly shutdown.
   private func run(
     _ life: Life,
     beside body: @escaping @Sendable () async throws -> Void
@@ -118,7 +118,7 @@ final class DeliveryCrashes: FunctionInvoker {
       } catch is BodyEnded {
         group.cancelAll()
         while let result = await group.nextResult() {
-          // What a service says that is cut off is of no interest.
+          // The results of cancelled tasks do not matter.
           _ = result
         }
         return
@@ -129,22 +129,22 @@ final class DeliveryCrashes: FunctionInvoker {
 
   private struct BodyEnded: Error {}
 
-  // MARK: Living
+  // MARK: Running until a crash
 
-  /// Writes from several sides until the power is gone.
+  /// Writes from several tasks until the disk fails or loses power.
   private func live(
     on disk: SimulatedDisk,
     logPagesMax: Int,
     using generator: inout SeededGenerator
   ) async throws {
     let seeds = (0..<Int.random(in: 1...3, using: &generator)).map { _ in generator.next() }
-    // What is written before a deployment waits in the log.
+    // Events written before a deployment wait in the log.
     let isDeployed = Int.random(in: 0..<3, using: &generator) > 0
     let life: Life
     do {
       life = try open(logPagesMax: logPagesMax)
     } catch {
-      // Without power or with a fault nothing need open.
+      // Opening may fail without power or with a fault.
       return
     }
     begin { !disk.isDead && life.storage.failure == nil }
@@ -166,10 +166,10 @@ final class DeliveryCrashes: FunctionInvoker {
         }
       }
     } catch {
-      // Without its disk the service ends by itself; whether it had one is looked at here.
+      // Without its disk the service ends by itself; this makes sure that the disk really failed.
       guard disk.isDead || life.storage.failure != nil else { throw error }
     }
-    // The power or the disk has gone: what closing reports of that is of no interest.
+    // The disk has failed or lost power, so an error of closing does not matter.
     try? await life.storage.close()
     if let finding = promises.withLock({ $0.finding }) { throw finding }
   }
@@ -206,11 +206,11 @@ final class DeliveryCrashes: FunctionInvoker {
       promises.withLock { _ = $0.acknowledged.insert(number) }
       life.tailer.wake()
     } catch {
-      // Not promised: it may be delivered or not.
+      // Not acknowledged: it may be delivered or not.
     }
   }
 
-  /// Puts a task into the queue, which now and then is paused or goes on.
+  /// Enqueues a task; sometimes pauses or resumes the queue first.
   private func enqueue(_ number: Int, in life: Life) async {
     do {
       if number % 16 == 3 {
@@ -221,7 +221,7 @@ final class DeliveryCrashes: FunctionInvoker {
       _ = try await life.service.tasks.enqueue(task, in: "q")
       promises.withLock { _ = $0.acknowledged.insert(number) }
     } catch {
-      // Not promised; before the deployment there is no queue.
+      // Not acknowledged; before the deployment there is no queue.
     }
   }
 
@@ -240,7 +240,7 @@ final class DeliveryCrashes: FunctionInvoker {
     return ["f": endpoint, "q": queue]
   }()
 
-  // MARK: Being invoked
+  // MARK: Invocations
 
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
     let fields = request.head.headerFields
@@ -266,9 +266,9 @@ final class DeliveryCrashes: FunctionInvoker {
     )
   }
 
-  // MARK: Looking at it
+  // MARK: Checks
 
-  /// Lives twice without a crash: the first delivers what is left, the second nothing.
+  /// Runs twice without a crash: the first run delivers the rest, the second must deliver nothing.
   private func deliverRest() async throws {
     try await deliverAll()
     let runs = promises.withLock { $0.runs }
@@ -303,7 +303,7 @@ final class DeliveryCrashes: FunctionInvoker {
         try self.check(try await life.service.administration.list(limit: .max))
       }
     } catch {
-      // The finding is the one to tell.
+      // The finding is the error to report.
       try? await life.storage.close()
       throw error
     }

@@ -81,7 +81,7 @@ struct DiskFaultTests {
     let first = await refusal { try await store.commit(putting(2)) }
     let second = await refusal { try await store.commit(putting(3)) }
     let relaxed = await refusal { try await store.commit(putting(4), durability: .relaxed) }
-    // Followers of the log wait for the commit that the store names.
+    // Readers of the log wait for the commit that the store reports.
     #expect(store.sequence == 1)
     let read = try await keys(store)
     let closing = await refusal { try await store.close() }
@@ -113,7 +113,7 @@ struct DiskFaultTests {
   // commit 1    relaxed: written, not synced
   // commit 2    synced: its sync fails, and the system forgets that commit 1 was not safe
   // restart     the system still shows commit 1
-  // commit 3    synced; builds upon commit 1
+  // commit 3    synced; depends on commit 1
   // power loss
   @Test("What is acknowledged after the restart that follows a failed sync survives power loss")
   func restartAfterFailedSync() async throws {
@@ -145,7 +145,7 @@ struct DiskFaultTests {
 
   // commit 1    relaxed; its sync fails, and the medium holds a part of it
   // restart     moves the log that the system shows to the file
-  // power loss  in the midst of that
+  // power loss  during that move
   @Test("A loss of power while a restart mends what a failed sync left harms nothing")
   func powerLossInRestartAfterFailedSync() async throws {
     await Crashes.run(100) { generator in
@@ -175,7 +175,7 @@ struct DiskFaultTests {
     }
   }
 
-  // MARK: Space
+  // MARK: Disk space
 
   @Test("A full disk refuses batches whole and names the folder; with space again it goes on")
   func fullDisk() async throws {
@@ -189,7 +189,7 @@ struct DiskFaultTests {
       error = await refusal { try await store.commit(putting(UInt8(number), bytes: 9000)) }
       if error == nil { written += 1 }
     }
-    // Also a large group, each of which is refused.
+    // A large group is refused too, each batch of it.
     let refused = await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<20 {
         group.addTask {
@@ -233,10 +233,10 @@ struct DiskFaultTests {
     #expect(found == (0..<40).map { $0 })
   }
 
-  // killed      the log holds 40 batches, and room reserved behind them; the disk is full
-  // restart     gives the reserved room back, moves nothing, says what is missing
+  // killed      the log holds 40 batches and the space reserved after them; the disk is full
+  // restart     frees the reserved space, moves nothing, and reports how much is missing
   // stop        moves nothing either, and leaves the log
-  // restart     with room again: moves everything
+  // restart     with space again: moves everything
   @Test("After a kill a full disk opens with what was reserved and says how much is missing")
   func killedOnFullDisk() async throws {
     var disk = SimulatedDisk(folder: folder.path)
@@ -252,7 +252,7 @@ struct DiskFaultTests {
     store = try open(bytesFree: 0, log: log)
     let opened = disk.bytes
     let found = try await keys(store)
-    // Small commits fit into what was reserved, and large ones are refused whole.
+    // Small commits fit into the reserved space; large ones are refused whole.
     try await store.commit(putting(40))
     let refused = await refusal { try await store.commit(putting(41, bytes: 4 << 20)) }
     let whileFull = try await keys(store)
@@ -277,7 +277,7 @@ struct DiskFaultTests {
     #expect(warnings.count == 2)
     for warning in warnings {
       let missing = warning.split(separator: " ").compactMap { Int($0) }.first
-      // The file lacks all batches, and a start needs some room besides.
+      // The file lacks all batches, and a start needs some extra space.
       #expect(missing ?? 0 > 40 * 9000 && missing ?? 0 < 40 * 9000 * 2 + 300_000, "\(warning)")
       #expect(warning.contains("no space is left on the disk of \(folder.path)"))
     }
@@ -344,7 +344,7 @@ struct DiskFaultTests {
     #expect(found == [1])
   }
 
-  // MARK: Reading and writing
+  // MARK: Reads and writes
 
   @Test("A failed write leaves nothing of its batch and harms no later one", arguments: 0..<12)
   func failedWrite(skipped: Int) async throws {
@@ -424,7 +424,7 @@ struct DiskFaultTests {
       return 1
     }
 
-    // Most damage is in one page or another, not in what every file needs.
+    // Most damage is in a single page, not in the pages that every file needs.
     #expect(opened > Crashes.count / 10)
     #expect(complete > 0)
   }
@@ -454,7 +454,7 @@ struct DiskFaultTests {
     let bytes = disk.bytes(of: database + "-wal") ?? 0
     try await store.close()
 
-    // Four times the bound, and one commit.
+    // Four times the limit and one commit.
     #expect(bytes < (4 * 20 + 10) * 4200)
   }
 
@@ -469,7 +469,7 @@ struct DiskFaultTests {
     }
     try await store.close()
 
-    // It grows by steps, ahead of the commits, and never shrinks.
+    // The log grows in steps, ahead of the commits, and never shrinks.
     #expect(sizes == sizes.sorted())
     #expect(Set(sizes.prefix(10)).count < 6)
   }
@@ -479,7 +479,7 @@ struct DiskFaultTests {
     let disk = SimulatedDisk(folder: folder.path)
     let store = try open(logPagesMax: 4000)
     try await store.commit(putting(1))
-    // The space is taken after the first commit is answered, and before the second begins.
+    // The space is reserved after the first commit completes and before the second begins.
     try await store.commit(putting(1))
     let ahead = disk.bytes(of: database + "-wal") ?? 0
     disk.limit(bytes: disk.bytes)
@@ -496,7 +496,7 @@ struct DiskFaultTests {
     #expect(ahead > 1 << 20)
     #expect(error?.kind == .full)
     #expect(full < ahead)
-    // It takes no more than it needs from then on.
+    // From now on it takes no more space than it needs.
     #expect(later < full + 100_000)
   }
 
@@ -524,12 +524,11 @@ struct DiskFaultTests {
   }
 }
 
-/// Tells others to end.
 private final class Flag: Sendable {
   let isSet = Atomic(false)
 }
 
-/// Commits from synchronous code; blocks the thread, as nothing but a test may.
+/// Commits from synchronous code and blocks the thread, which only a test may do.
 private func commitBlocking(_ batch: StorageBatch, _ storage: any OrderedStorage) -> StorageError? {
   let semaphore = DispatchSemaphore(value: 0)
   let outcome = Mutex<StorageError?>(nil)

@@ -27,7 +27,7 @@ struct DocumentStoreCrashTests {
         let crashes = try DocumentStoreCrashes(isDurable: false)
         try await crashes.run(lives: Self.livesMax, using: &generator)
       } catch {
-        // Commits that are gone, or a file so damaged that it cannot be read.
+        // Lost commits, or a file so damaged that it cannot be read.
         finding = error
       }
     }

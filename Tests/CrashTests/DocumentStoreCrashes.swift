@@ -11,17 +11,17 @@ import StorageEngine
 import Synchronization
 import TestSupport
 
-/// A document store that goes through lives, with committers that know what they were promised.
+/// A document store that crashes repeatedly, and committers that remember what was acknowledged.
 ///
-/// Every commit creates a document of its own among the marks, so that each event record tells
-/// which commit made it.
+/// Every commit creates a document of its own in the collection `marks`, so each event record
+/// identifies the commit that made it.
 final class DocumentStoreCrashes: Sendable {
   private static let database = DatabaseName(project: "p")
   private static let marks = "marks"
   private static let counters = "counters"
   private static let mark = "mark"
 
-  /// What a commit was to do, nil for a deletion.
+  /// The documents that a commit writes; nil for a deletion.
   private typealias Wanted = [DocumentName: MapValue?]
 
   private struct Promises {
@@ -33,7 +33,7 @@ final class DocumentStoreCrashes: Sendable {
     var indexedQueries = 0
   }
 
-  /// A store with what it stands upon.
+  /// A store between two crashes, with its storage and its query engine.
   private struct Life: Sendable {
     var storage: SQLiteStore
     var engine: QueryRunner
@@ -49,10 +49,10 @@ final class DocumentStoreCrashes: Sendable {
     self.isDurable = isDurable
   }
 
-  /// The compared queries that an index answered.
+  /// The number of compared queries that an index answered.
   var indexedQueries: Int { promises.withLock { $0.indexedQueries } }
 
-  /// Crashes `lives` times and looks at what is left after each; throws what should not be.
+  /// Crashes `lives` times and checks the remaining data after each crash; throws a finding.
   func run(lives: Int, using generator: inout SeededGenerator) async throws {
     var disk = SimulatedDisk(folder: folder.path)
     var history: [String] = []
@@ -87,7 +87,7 @@ final class DocumentStoreCrashes: Sendable {
       ),
       logger: .silent
     )
-    // Small bounds, so that a crash meets indexes in the midst of being built and removed.
+    // Small limits, so that crashes occur while indexes are being built and removed.
     let engine = QueryRunner(
       configuration: .init(
         scanCandidatesMax: 0,
@@ -101,7 +101,7 @@ final class DocumentStoreCrashes: Sendable {
     do {
       try await engine.load(from: storage)
     } catch {
-      // The error of loading is the one to tell.
+      // The loading error is the one to report.
       try? await storage.close()
       throw error
     }
@@ -121,9 +121,9 @@ final class DocumentStoreCrashes: Sendable {
     return Life(storage: storage, engine: engine, documents: documents)
   }
 
-  // MARK: Living
+  // MARK: Running until a crash
 
-  /// Commits from several sides, one of which also builds indexes, until the power is gone.
+  /// Commits from several tasks, one of which also builds indexes, until the disk fails.
   private func live(
     on disk: SimulatedDisk,
     logPagesMax: Int,
@@ -133,7 +133,7 @@ final class DocumentStoreCrashes: Sendable {
     do {
       life = try await open(logPagesMax: logPagesMax)
     } catch {
-      // Without power or with a fault nothing need open; whether it opens without is checked later.
+      // Opening may fail without power or with a fault; a later check opens without either.
       return
     }
     let seeds = (0..<Int.random(in: 2...4, using: &generator)).map { _ in generator.next() }
@@ -152,11 +152,11 @@ final class DocumentStoreCrashes: Sendable {
         }
       }
     }
-    // The power or the disk has gone: what closing reports of that is of no interest.
+    // The disk has failed or lost power, so an error of closing does not matter.
     try? await life.storage.close()
   }
 
-  /// Asks for an index and takes some steps of building.
+  /// Requests an index and runs some steps of its build.
   private static func index(_ life: Life, using generator: inout SeededGenerator) async {
     let query = queries[Int.random(in: 0..<queries.count, using: &generator)]
     let steps = Int.random(in: 0...6, using: &generator)
@@ -167,7 +167,7 @@ final class DocumentStoreCrashes: Sendable {
       }
       try await life.documents.buildIndexes(commitsMax: steps)
     } catch {
-      // The power is gone, or a writer was faster; what is unfinished is taken up later.
+      // The disk failed, or another writer was faster; unfinished builds continue later.
     }
   }
 
@@ -199,7 +199,7 @@ final class DocumentStoreCrashes: Sendable {
     await submit(writes, wanted, number, in: nil, to: life)
   }
 
-  /// Counts one further in a transaction.
+  /// Increments a counter in a transaction.
   private func count(in life: Life, using generator: inout SeededGenerator) async {
     let name = Self.name(Self.counters, "\(Int.random(in: 0..<3, using: &generator))")
     let isOptimistic = Bool.random(using: &generator)
@@ -227,7 +227,7 @@ final class DocumentStoreCrashes: Sendable {
       ]
       await submit([Self.set(name, fields)], [name: fields], number, in: transaction, to: life)
     } catch {
-      // Nothing was asked to be kept.
+      // Nothing was submitted that would have to persist.
     }
   }
 
@@ -259,7 +259,7 @@ final class DocumentStoreCrashes: Sendable {
     } catch is StatusError {
       promises.withLock { _ = $0.refused.insert(number) }
     } catch {
-      // Not promised: it may be there after the crash or not, but not in part.
+      // Not acknowledged: it may exist after the crash or not, but never in part.
     }
   }
 
@@ -294,7 +294,7 @@ final class DocumentStoreCrashes: Sendable {
     if case .integer(let count) = document?.fields["count"] { count } else { 0 }
   }
 
-  /// More than the indexes allowed, so that some are removed for others.
+  /// More queries than indexes are allowed, so that some indexes are replaced.
   private static let queries: [Query] = ["a", "b"].flatMap { collection -> [Query] in
     let equal = Query.Filter.field(FieldPath(["x"]), .equal, .integer(2))
     let range = Query.Filter.field(FieldPath(["y"]), .greaterThan, .integer(7))
@@ -312,15 +312,15 @@ final class DocumentStoreCrashes: Sendable {
     ]
   }
 
-  // MARK: Looking at it
+  // MARK: Checks
 
-  /// What is left after a crash.
+  /// The data that remains after a crash.
   private struct Remains {
     var records: [CommitRecord]
     var documents: [DocumentName: FirestoreDocument]
   }
 
-  /// Opens what is left and compares it with what was promised.
+  /// Opens the remaining data and compares it with what was acknowledged.
   private func check(isLast: Bool) async throws {
     let life: Life
     do {
@@ -335,7 +335,7 @@ final class DocumentStoreCrashes: Sendable {
       try await compareQueries(life)
       if isLast { try await checkEmptying(life) }
     } catch {
-      // The finding is the one to tell.
+      // The finding is the error to report.
       try? await life.storage.close()
       throw error
     }
@@ -357,7 +357,7 @@ final class DocumentStoreCrashes: Sendable {
     }
   }
 
-  /// Replays the log: each record is one commit whole, and all of them make the documents.
+  /// Replays the log, whose records must be complete commits and add up to the documents.
   private func compare(_ remains: Remains) throws {
     try promises.withLock { promises in
       var state: [DocumentName: FirestoreDocument] = [:]
@@ -379,7 +379,7 @@ final class DocumentStoreCrashes: Sendable {
       guard state == remains.documents else {
         throw CrashFinding("the documents are not those that the log makes")
       }
-      // What a store has opened with is safe.
+      // Everything that a store contains when it opens is safe.
       promises.acknowledged = found
     }
   }
@@ -412,7 +412,7 @@ final class DocumentStoreCrashes: Sendable {
     }
   }
 
-  /// Asks an engine that knows of no index, and so scans, the same.
+  /// Compares each query's result with that of an engine without indexes, which scans.
   private func compareQueries(_ life: Life) async throws {
     let scanning = QueryRunner(logger: .silent)
     for query in Self.queries {

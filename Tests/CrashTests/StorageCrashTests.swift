@@ -21,7 +21,7 @@ struct StorageCrashTests {
       do {
         try await StorageCrashes(isDurable: false).run(lives: Self.livesMax, using: &generator)
       } catch {
-        // Commits that are gone, or a file so damaged that it cannot be read.
+        // Lost commits, or a file so damaged that it cannot be read.
         finding = error
       }
     }

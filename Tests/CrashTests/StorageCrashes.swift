@@ -4,21 +4,21 @@ import StorageEngine
 import Synchronization
 import TestSupport
 
-/// A store that goes through lives, with committers that know what they were promised.
+/// A store that crashes repeatedly, and committers that remember what was acknowledged.
 ///
-/// Every batch leaves its number under its sequence, so that after a crash the sequence tells which
-/// batches made the state; all others must have left no trace.
+/// Every batch stores its number under its sequence. After a crash the sequences tell which batches
+/// made the state; all other batches must have left no trace.
 final class StorageCrashes: Sendable {
   private static let order = Keyspace("order")
   private static let spaces = [Keyspace("first"), Keyspace("second"), Keyspace("third")]
 
   private struct Promises {
-    /// Batches by their numbers, from this life and those before.
+    /// All batches by their numbers, also from before earlier crashes.
     var batches: [UInt64: StorageBatch] = [:]
     var nextNumber: UInt64 = 0
     /// The numbers of acknowledged batches by sequence.
     var acknowledged: [UInt64: UInt64] = [:]
-    /// The last sequence that no power loss may take.
+    /// The last sequence that no power loss may undo.
     var synced: UInt64 = 0
   }
 
@@ -31,7 +31,7 @@ final class StorageCrashes: Sendable {
     self.isDurable = isDurable
   }
 
-  /// Crashes `lives` times and looks at what is left after each; throws what should not be.
+  /// Crashes `lives` times and checks the remaining data after each crash; throws a finding.
   func run(lives: Int, using generator: inout SeededGenerator) async throws {
     var disk = SimulatedDisk(folder: folder.path)
     var history: [String] = []
@@ -53,7 +53,7 @@ final class StorageCrashes: Sendable {
     }
   }
 
-  /// Half of the lives have trouble with their disk before they lose power.
+  /// Adds a disk fault before the power loss, in half of the runs.
   private static func addFaults(
     to disk: SimulatedDisk,
     using generator: inout SeededGenerator
@@ -88,7 +88,7 @@ final class StorageCrashes: Sendable {
     )
   }
 
-  /// Commits from several sides until the power is gone.
+  /// Commits from several tasks until the disk fails or loses power.
   private func live(
     on disk: SimulatedDisk,
     logPagesMax: Int,
@@ -98,7 +98,7 @@ final class StorageCrashes: Sendable {
     do {
       store = try open(disk, logPagesMax: logPagesMax)
     } catch {
-      // Without power or with a fault nothing need open; whether it opens without is checked later.
+      // Opening may fail without power or with a fault; a later check opens without either.
       return
     }
     let seeds = (0..<Int.random(in: 1...4, using: &generator)).map { _ in generator.next() }
@@ -112,7 +112,7 @@ final class StorageCrashes: Sendable {
         }
       }
     }
-    // The power or the disk has gone: what closing reports of that is of no interest.
+    // The disk has failed or lost power, so an error of closing does not matter.
     try? await store.close()
   }
 
@@ -133,7 +133,7 @@ final class StorageCrashes: Sendable {
         if isSynced { promises.synced = max(promises.synced, sequence) }
       }
     } catch {
-      // Not promised: it may be there after the crash or not, but not in part.
+      // Not acknowledged: it may exist after the crash or not, but never in part.
     }
   }
 
@@ -154,9 +154,9 @@ final class StorageCrashes: Sendable {
     return batch
   }
 
-  // MARK: Looking at it
+  // MARK: Checks
 
-  /// Opens what is left and compares it with what was promised.
+  /// Opens the remaining data and compares it with what was acknowledged.
   private func check(_ disk: SimulatedDisk, wasKilled: Bool) async throws {
     let store: SQLiteStore
     do {
@@ -197,7 +197,7 @@ final class StorageCrashes: Sendable {
       guard found == Self.replay(numbers, promises.batches) else {
         throw CrashFinding("the state is not that of commits 1...\(sequence)")
       }
-      // What a store has opened with is safe, and what is gone was lost for good.
+      // Everything that a store contains when it opens is safe; what is missing is lost for good.
       promises.synced = sequence
       promises.acknowledged = Dictionary(uniqueKeysWithValues: numbers.map { ($0, $1) })
     }

@@ -28,7 +28,7 @@ struct DamageTests {
     _ = try await fixture.exporter.exportAll(of: "p", to: path, replaces: false)
   }
 
-  /// What an import says, after checking that it has written nothing.
+  /// Returns the error of an import, after checking that the import has written nothing.
   private func refusal(_ fixture: Fixture = Fixture()) async throws -> (any StatusConvertible)? {
     let before = try await fixture.documents()
     let commits = fixture.storage.commitsSubmitted
@@ -151,7 +151,7 @@ struct DamageTests {
   @Test("A note stays from an import cut short, until one comes to its end")
   func interrupted() async throws {
     let fixture = Fixture()
-    // The note is the first commit, the documents are the second.
+    // The first commit is the import's marker; the documents come in the second.
     try await fixture.write([document("c/z")])
     let commits = fixture.storage.commitsSubmitted
     fixture.storage.holdCommits()

@@ -88,7 +88,7 @@ struct DestinationTests {
     async let lost = {
       var lost = 0
       while !isDone.load(ordering: .relaxed) {
-        // The lowest free number, so the one that the destination has just given back.
+        // `open` returns the lowest free descriptor: the one that the destination has just closed.
         let mine = open(folder, O_RDONLY | O_CLOEXEC)
         await Task.yield()
         if fcntl(mine, F_GETFD) >= 0 { close(mine) } else { lost += 1 }

@@ -14,7 +14,7 @@ import VectorIndex
 
 let database = DatabaseName(project: "p")
 
-/// A store with vectors over memory, and what exports and imports it.
+/// An in-memory store with vectors, and its exporter and importer.
 struct Fixture {
   let storage = FaultyStorage()
   let store: DocumentDatabase
@@ -62,7 +62,7 @@ struct Fixture {
     _ = try await store.commit(writes, database: database, transaction: nil, auth: .admin)
   }
 
-  /// Everything that is stored now.
+  /// Returns all stored documents.
   func documents(_ database: DatabaseName = database) async throws -> [FirestoreDocument] {
     let time = try await store.readTime()
     var documents: [FirestoreDocument] = []
@@ -92,7 +92,7 @@ func document(_ path: String, _ fields: MapValue = [:]) -> FirestoreDocument {
   )
 }
 
-/// The error's status and text, or nil when there was none.
+/// Returns the status error that `body` throws; nil if it succeeds.
 func failure(_ body: () async throws -> some Any) async -> (any StatusConvertible)? {
   do {
     _ = try await body()
@@ -102,7 +102,7 @@ func failure(_ body: () async throws -> some Any) async -> (any StatusConvertibl
   }
 }
 
-/// The files of a folder at any depth, by path, with their bytes.
+/// Returns the files of a folder at any depth, by path, with their contents.
 func files(in folder: String) throws -> [String: Data] {
   var found: [String: Data] = [:]
   for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
@@ -115,7 +115,7 @@ func files(in folder: String) throws -> [String: Data] {
   return found
 }
 
-/// Documents with every kind of value and the oddest ids.
+/// Documents with every type of value and unusual IDs.
 let samples: [FirestoreDocument] = {
   var deep = FirestoreValue.string("deepest")
   for _ in 0..<19 { deep = .map(["d": deep]) }

@@ -111,7 +111,7 @@ struct RoundTripTests {
     _ = try await first.exporter.exportAll(of: "p", to: folder.path("a"), replaces: false)
     let second = Fixture()
     _ = try await second.importer.import(folder.path("a"), .init())
-    // Again over what is there: nothing is doubled or lost.
+    // Importing over existing data duplicates nothing and loses nothing.
     _ = try await second.importer.import(folder.path("a"), .init())
 
     #expect(second.vectors.indexes() == [index])
@@ -257,7 +257,7 @@ struct RoundTripTests {
     }
   }
 
-  /// Any double but NaN, which a vector may not contain.
+  /// Returns any double except NaN, which a vector may not contain.
   private func randomComponent(_ generator: inout SeededGenerator) -> Double {
     let component = Double(bitPattern: generator.next())
     return component.isNaN ? .infinity : component

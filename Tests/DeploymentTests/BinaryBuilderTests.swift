@@ -5,7 +5,7 @@ import Testing
 
 @testable import Deployment
 
-/// The build, with a script that stands in for `swift`.
+/// Builds with a script in place of `swift`.
 @Suite("Functions builder")
 struct FunctionsBuilderTests {
   private let source: TemporaryFolder

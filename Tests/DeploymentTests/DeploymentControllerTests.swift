@@ -9,7 +9,7 @@ import WorkerPool
 
 @testable import Deployment
 
-/// Real binaries and real workers: the executable `SampleFunctions` and scripts.
+/// Deployments with real binaries and workers: the executable `SampleFunctions` and scripts.
 @Suite("Deployment", .timeLimit(.minutes(5)))
 struct DeploymentControllerTests {
   @Test("A deployment serves, and so does the next start")
@@ -108,7 +108,7 @@ struct DeploymentControllerTests {
   @Test("A deployment that cannot be recorded gives way to what was before")
   func cannotBeRecorded() async throws {
     try await withProject { project in
-      // A folder in the place of the file that names the current deployment.
+      // A folder in place of the file that names the current deployment.
       try FileManager.default.createDirectory(
         atPath: project.data.path("current/x"),
         withIntermediateDirectories: true
@@ -129,7 +129,7 @@ struct DeploymentControllerTests {
     let ids = try await withProject(data, source) { project in
       var ids: [String] = []
       for version in 1...3 {
-        // The settings are those of today, so it is the binary that tells versions apart.
+        // A rollback uses the current settings, so only the binary distinguishes versions.
         let script = "#!/bin/sh\nSAMPLE_VERSION=v\(version) exec \(binary)\n"
         try project.source.write("functions", script, isExecutable: true)
         ids.append(try await project.deploy(project.source.path("functions")).id)
@@ -161,7 +161,7 @@ struct DeploymentControllerTests {
     try await withProject { project in
       let first = try await project.deploy()
       let second = try await project.deploy()
-      // Another file in its place: one that runs cannot be written.
+      // Replaces the file, because a running executable cannot be written.
       try FileManager.default.removeItem(atPath: project.data.path("\(first.id)/functions"))
       try project.data.write("\(first.id)/functions", "#!/bin/sh\nexit 3\n", isExecutable: true)
       await #expect(throws: (any Error).self) { try await project.controller.rollBack(to: nil) }
@@ -293,16 +293,16 @@ struct DeploymentControllerTests {
       )
     }
 
-    /// What further deployments are told while `first` runs.
+    /// The errors of further deployments while `first` runs.
     func attempts(until first: Task<DeploymentRecord, any Error>) -> AsyncStream<String> {
       let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-      // Ends with `first`, which the time limit of the manifest ends.
+      // Ends with `first`, which the manifest timeout ends.
       let attempts = Task {
         while !Task.isCancelled {
           do { try await deploy("/nowhere") } catch { continuation.yield("\(error)") }
         }
       }
-      // Ends with `first` as well.
+      // Ends with `first`.
       Task {
         _ = await first.result
         attempts.cancel()
@@ -337,7 +337,7 @@ struct DeploymentControllerTests {
     try await withProject(TemporaryFolder(), TemporaryFolder(), manifestTimeout, body)
   }
 
-  /// Runs a fleet around `body` and waits until its processes are gone.
+  /// Runs `body` with a fleet and waits until the fleet's processes are gone.
   private func withProject<Result: Sendable>(
     _ data: TemporaryFolder,
     _ source: TemporaryFolder,
@@ -356,7 +356,7 @@ struct DeploymentControllerTests {
       now: { Date() },
       logger: .silent
     ) { try await fleet.replaceFunctions($0) }
-    // Ends with `stop` below.
+    // Runs until `stop` below.
     let running = Task { try await fleet.run() }
     let project = Project(data: data, source: source, fleet: fleet, controller: controller)
     let result: Swift.Result<Result, any Error>

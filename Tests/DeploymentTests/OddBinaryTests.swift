@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 import WorkerPool
 
-/// Binaries that are scripts, and a package that does not compile; no worker is started.
+/// Unusual binaries: scripts, and a package that does not compile.
+///
+/// No test starts a worker.
 @Suite("Odd functions binaries", .timeLimit(.minutes(5)))
 struct OddBinaryTests {
   private let source: TemporaryFolder
@@ -52,7 +54,7 @@ struct OddBinaryTests {
     return .executable(path: source.path("functions.sh"), folder: source.path)
   }
 
-  /// A callable for each name; the first may read the secret `KEY`.
+  /// Creates a binary with a callable for each name; the first one may read the secret `KEY`.
   private func describing(_ names: String...) throws -> FunctionsSource {
     let endpoints = names.map { name in
       let secrets = name == names.first ? #"[{"key":"KEY"}]"# : "[]"
@@ -180,7 +182,7 @@ struct OddBinaryTests {
   )
   func floods(command: String) async throws {
     let source = try script(command)
-    // The bound of its output ends it, not that of its time.
+    // The output limit ends it, not the time limit.
     let error = await #expect(throws: DeploymentError.self) {
       try await deploy(source, manifestTimeout: .seconds(240))
     }

@@ -105,7 +105,7 @@ struct WatchedFilesTests {
   }
 }
 
-/// The loop over real files, with a clock that stands still and a `swift` that only describes.
+/// The watch loop over real files, with a manual clock and a `swift` that only describes packages.
 @Suite("Source watch", .timeLimit(.minutes(5)))
 struct SourceWatchTests {
   private let folder: TemporaryFolder
@@ -122,7 +122,7 @@ struct SourceWatchTests {
     try folder.write("app/Package.swift", "app")
     try folder.write("app/Sources/App/a.swift", "1")
     try folder.write("lib/Sources/Lib/l.swift", "1")
-    // Answers by the package's path, its third argument.
+    // Responds by the package's path, its third argument.
     let script = """
       #!/bin/sh
       case "$3" in
@@ -136,7 +136,7 @@ struct SourceWatchTests {
     try folder.write("swift", script, isExecutable: true)
   }
 
-  /// Runs a watch around `body`, which is given the requests so far.
+  /// Runs a watch beside `body`, which receives the requests so far.
   private func watching(
     act: @escaping @Sendable (SourceWatch.Request) async -> Bool = { _ in true },
     _ body: (Requests) async throws -> Void
@@ -158,7 +158,7 @@ struct SourceWatchTests {
             return await act(request)
           }
         } catch is CancellationError {
-          // The test is over.
+          // The test has ended.
         }
       }
       try await body(requests)
@@ -166,7 +166,7 @@ struct SourceWatchTests {
     }
   }
 
-  /// Lets the watch look `count` times, and returns when it waits again.
+  /// Lets the watch look at the files `count` times and waits until it sleeps again.
   private func look(_ count: Int = 1) async {
     for _ in 0..<count {
       await clock.waitForSleepers()
@@ -220,7 +220,7 @@ struct SourceWatchTests {
     let file = path("app/Sources/App/late.swift")
     let saves = Mutex(1)
     try await watching { _ in
-      // One save while the first build runs.
+      // The file is saved once while the first build runs.
       let saves = saves.withLock { count in
         defer { count -= 1 }
         return count
@@ -245,7 +245,8 @@ struct SourceWatchTests {
         count += 1
         return count
       }
-      // As it was at first, then a time stamp, as generators write it; a test's end is no build.
+      // First writes the original content, then time stamps, as generators do. It stops after four
+      // builds, so that the end of the test starts no build.
       let text = count == 1 ? "1" : "at \(count)"
       if count <= 4 { try? Data(text.utf8).write(to: URL(filePath: made)) }
       return true
@@ -281,7 +282,7 @@ struct SourceWatchTests {
   }
 }
 
-/// What a watch has asked for.
+/// The requests of a watch.
 private final class Requests: Sendable {
   private let requests = Mutex<[SourceWatch.Request]>([])
 

@@ -59,7 +59,7 @@ struct StartHistoryTests {
   }
 }
 
-/// Servers that share a data folder, one after the other; their functions are scripts.
+/// Servers that use one data folder in succession, with scripts as functions.
 @Suite("Starts that kill the server", .timeLimit(.minutes(5)))
 struct StartWatchTests {
   private let data: TemporaryFolder
@@ -70,7 +70,7 @@ struct StartWatchTests {
     source = try TemporaryFolder()
   }
 
-  /// A server, until nobody refers to it: then it was killed.
+  /// A server; releasing it stands for killing it.
   private struct Server {
     var starts: StartWatch
     var controller: DeploymentController
@@ -79,7 +79,7 @@ struct StartWatchTests {
 
     final class Served: Sendable {
       private let state = Mutex((count: 0, failing: false))
-      /// Whether each start was on disk when it began.
+      /// For each start, true if it was recorded on disk when it began.
       let areOnDisk = Mutex<[Bool]>([])
       var count: Int { state.withLock { $0.count } }
       func fail() { state.withLock { $0.failing = true } }
@@ -133,7 +133,7 @@ struct StartWatchTests {
     )
   }
 
-  /// Whether the start under way is on disk.
+  /// True if the current start is recorded on disk.
   private var isOnDisk: Bool {
     FileManager.default.fileExists(atPath: data.path("starting"))
   }
@@ -153,7 +153,7 @@ struct StartWatchTests {
       #expect(error?.message.contains("Deployment \(record.id) is not started again") == true)
       #expect(error?.message.contains("hearth functions rollback \(record.id)") == true)
       #expect(server.served.count == 0)
-      // A stop takes nothing back.
+      // Stopping the server does not undo the start.
       await server.starts.stop()
     }
     let server = Server(data)
@@ -181,7 +181,7 @@ struct StartWatchTests {
     let first = Server(data)
     let record = try await deploy(first)
     await first.starts.stop()
-    // A server that dies here has written what these calls write.
+    // These calls write what a server killed at this point would have written.
     let dying = Server(data)
     try FileManager.default.createDirectory(
       atPath: data.path("new"),
@@ -199,7 +199,7 @@ struct StartWatchTests {
     let server = Server(data)
     try await deploy(server)
     #expect(isOnDisk)
-    // Ends with its cancellation below.
+    // Cancelled at the end of the test.
     let running = Task { await server.starts.run() }
     #expect(server.served.areOnDisk.withLock { $0 } == [true])
     await server.clock.waitForSleepers()
@@ -226,7 +226,7 @@ struct StartWatchTests {
   func survivesAfterFailure() async throws {
     let server = Server(data)
     try await deploy(server)
-    // Ends with its cancellation below.
+    // Cancelled at the end of the test.
     let running = Task { await server.starts.run() }
     await server.clock.waitForSleepers()
     await server.starts.begin("other", twin: nil)

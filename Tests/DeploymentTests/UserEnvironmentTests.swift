@@ -94,7 +94,7 @@ struct UserEnvironmentTests {
 }
 
 extension TemporaryFolder {
-  /// Writes a file, executable where asked.
+  /// Writes a file and optionally makes it executable.
   func write(_ name: String, _ text: String, isExecutable: Bool = false) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path(name)))
     if isExecutable {

@@ -9,11 +9,11 @@ import TestSupport
   import Glibc
 #endif
 
-/// What the disk holds and how it is about to fail; protected by its disk's lock.
+/// The contents and planned failures of a disk; protected by the disk's lock.
 struct DiskState: Sendable {
-  /// The folder as everybody sees it.
+  /// The folder as all processes see it.
   var files: [String: Inode] = [:]
-  /// The folder as it was last made safe, and what came since.
+  /// The folder as of its last sync; `pendingEntries` holds the changes since then.
   private var syncedFiles: [String: Inode] = [:]
   private var pendingEntries: [(file: String, inode: Inode?)] = []
 
@@ -22,11 +22,11 @@ struct DiskState: Sendable {
   var changesLeft: Int?
   var changes = 0
   var isDead = false
-  /// The system's error number of the last failure.
+  /// The system error number of the last failure.
   var lastNumber: Int32 = 0
   private var chance = SeededGenerator(seed: 1)
 
-  /// The result of an access that fails, or nil when it may go ahead.
+  /// Returns the result code if the access fails, or nil if it may proceed.
   mutating func failure(_ access: DiskFault.Access, _ file: String, _ code: Int32) -> Int32? {
     if isDead {
       lastNumber = EIO
@@ -39,7 +39,7 @@ struct DiskState: Sendable {
     return nil
   }
 
-  /// Counts a change; true when the power goes in the midst of it.
+  /// Counts a change; returns true if the power fails during it.
   private mutating func losesPower() -> Bool {
     changes += 1
     guard let left = changesLeft else { return false }
@@ -48,7 +48,7 @@ struct DiskState: Sendable {
     return isDead
   }
 
-  // MARK: The folder
+  // MARK: Folder
 
   mutating func create(_ file: String) -> Inode? {
     guard !losesPower() else { return nil }
@@ -124,7 +124,7 @@ struct DiskState: Sendable {
     return SQLITE_OK
   }
 
-  // MARK: Ends
+  // MARK: After a crash
 
   mutating func afterKill() -> DiskState {
     var next = DiskState()
@@ -145,7 +145,7 @@ struct DiskState: Sendable {
     var names = syncedFiles
     let sequences = Dictionary(grouping: pendingEntries, by: \.file)
     for file in sequences.keys.sorted() {
-      // The entries of one name keep their order; those of different names need not.
+      // Entries of one name keep their order; entries of different names need not.
       let entries = sequences[file] ?? []
       for entry in entries.prefix(Int.random(in: 0...entries.count, using: &generator)) {
         names[file] = entry.inode

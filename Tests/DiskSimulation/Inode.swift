@@ -1,9 +1,9 @@
 import TestSupport
 
-/// The contents of one file: as everybody sees them, and as they are on the medium.
-// Unchecked: protected by its disk's lock.
+/// The contents of one file: as processes see them, and as they are on the medium.
+// Unchecked: protected by the disk's lock.
 final class Inode: @unchecked Sendable {
-  /// A change that may or may not have reached the medium.
+  /// A change that may not have reached the medium yet.
   enum Change: Sendable {
     case write(offset: Int, [UInt8])
     case truncate(Int)
@@ -12,7 +12,7 @@ final class Inode: @unchecked Sendable {
   var current: [UInt8]
   private(set) var synced: [UInt8]
   private(set) var pending: [Change]
-  /// Everyone who has the file open, for its locks.
+  /// All open handles of the file, for lock checks.
   var openFiles: [OpenFile] = []
   let shared = SharedMemory()
   private(set) var failedSyncs = 0
@@ -33,7 +33,7 @@ final class Inode: @unchecked Sendable {
     pending = []
   }
 
-  /// Some of the pending changes are on the medium, and the rest is forgotten.
+  /// Fails a sync: some pending changes reach the medium, and the rest are lost.
   func failSync(using generator: inout SeededGenerator) {
     synced = afterPowerLoss(using: &generator)
     pending = []
@@ -62,7 +62,7 @@ final class Inode: @unchecked Sendable {
 }
 
 extension Inode {
-  /// Which of the pending changes a loss of power spares.
+  /// The pending changes that survive a power loss.
   private enum Sparing: CaseIterable {
     case none, all, prefix, changes, sectors
   }
@@ -81,7 +81,7 @@ extension Inode {
         case .prefix: index < prefix
         case .changes, .sectors: Bool.random(using: &generator)
         }
-      // The change in which a prefix ends is the one that was going on: it is torn.
+      // The change at the end of a prefix was in progress, so it is torn.
       let isTorn = sparing == .sectors || sparing == .prefix && index == prefix
       switch change {
       case .write(let offset, let data) where isTorn:
@@ -97,7 +97,7 @@ extension Inode {
       default: break
       }
     }
-    // A file's size may be safe when what it grew by is not.
+    // A file's size may be safe although the bytes by which it grew are not.
     if Int.random(in: 0..<4, using: &generator) == 0 {
       Self.extend(&bytes, to: current.count, using: &generator)
     }

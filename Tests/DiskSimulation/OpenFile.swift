@@ -1,18 +1,18 @@
 import CSQLite
 
-/// One opening of a file, with the locks that it holds; protected by its disk's lock.
-// Unchecked: SQLite uses one on one thread at a time, and what others see is behind the disk's lock.
+/// An open handle of a file with the locks that it holds.
+// Unchecked: SQLite uses a handle on one thread at a time; the disk's lock protects shared state.
 final class OpenFile: @unchecked Sendable {
   let disk: SimulatedDisk
   let file: String
   let inode: Inode
   let isReadOnly: Bool
   let isDeletedOnClose: Bool
-  /// Whether its next sync makes the folder safe, too, as SQLite's own file system has it.
+  /// True if the next sync also syncs the folder, as in SQLite's own file system.
   var syncsFolder: Bool
-  /// The system's error number of this file's last failure.
+  /// The system error number of this handle's last failure.
   var lastNumber: Int32 = 0
-  /// The failed syncs of the file that this opening has been told of.
+  /// The number of the file's failed syncs that this handle has already reported.
   var knownFailedSyncs: Int
   private var level = SQLITE_LOCK_NONE
   var isMapped = false
@@ -83,7 +83,7 @@ final class OpenFile: @unchecked Sendable {
   }
 }
 
-/// The memory in which the connections of one database find the pages of its log.
+/// The shared memory in which the connections of a database find the pages of its write-ahead log.
 final class SharedMemory {
   private var regions: [UnsafeMutableRawPointer] = []
 

@@ -10,20 +10,20 @@ package import TestSupport
   import Glibc
 #endif
 
-/// The disk under one data folder, in memory: it loses power, fails and fills up when told to.
+/// An in-memory disk below one data folder that loses power, fails or fills up on demand.
 ///
-/// A store opened in `folder` with `vfsName` keeps its database here instead of in the real folder,
-/// where only its lock lies. What was written is seen by all at once, but is safe only after a
-/// sync, as on a real machine: of anything else a loss of power keeps some sectors and not others.
+/// A store opened in `folder` with `vfsName` keeps its database here; only its lock file is in the
+/// real folder. A write is visible to all connections at once but safe only after a sync, as on a
+/// real disk. A power loss keeps some unsynced sectors and loses others.
 package final class SimulatedDisk: Sendable {
-  /// SQLite's name for file systems of this kind.
+  /// SQLite's name of the simulated file system.
   package static let vfsName = SimulatedFileSystem.name
 
-  /// The data folder that the disk stands for.
+  /// The data folder that the disk replaces.
   package let folder: String
   let state: Mutex<DiskState>
 
-  /// An empty disk for `folder`, which takes the place of another one's there.
+  /// Creates an empty disk for `folder`, replacing any other disk there.
   package convenience init(folder: String) {
     self.init(folder: folder, state: DiskState())
   }
@@ -38,28 +38,31 @@ package final class SimulatedDisk: Sendable {
     SimulatedFileSystem.unmount(folder)
   }
 
-  // MARK: Ends
+  // MARK: Power loss and process kills
 
-  /// Loses power at the `count`th change from now: it may be half done, and nothing works after it.
+  /// Loses power at the `count`th change from now.
+  ///
+  /// That change may be half done, and nothing works after it.
   package func losePower(afterChanges count: Int) {
     state.withLock { $0.changesLeft = count }
   }
 
-  /// Loses power now, if it has not already.
+  /// Loses power now, if it is not already lost.
   package func losePower() {
     state.withLock { $0.isDead = true }
   }
 
-  /// Whether the power is gone.
+  /// True if the power is lost.
   package var isDead: Bool { state.withLock { $0.isDead } }
 
-  /// Writes, syncs and the like so far.
+  /// The number of writes, syncs and other changes so far.
   package var changes: Int { state.withLock { $0.changes } }
 
-  /// The disk as the machine finds it when power is back; this one stays dead.
+  /// Returns the disk as found when power is back; this one stays dead.
   ///
-  /// Synced content is there. Of the rest the generator decides, file by file: all, none, a part
-  /// in order or single sectors of 512 or 4096 bytes, with zeros or rubbish where a file grew.
+  /// Synced content survives. Of the rest the generator decides for each file: all, none, an
+  /// ordered prefix, or single sectors of 512 or 4096 bytes, with zeros or garbage where a file
+  /// grew.
   package func afterPowerLoss(using generator: inout SeededGenerator) -> SimulatedDisk {
     let survived = state.withLock { state in
       state.isDead = true
@@ -68,8 +71,9 @@ package final class SimulatedDisk: Sendable {
     return SimulatedDisk(folder: folder, state: survived)
   }
 
-  /// The disk as the next process finds it after this one was killed: everything written is there,
-  /// and what was not synced can still be lost; this one stays dead.
+  /// Returns the disk as found by the next process after this one was killed; this one stays dead.
+  ///
+  /// Everything written is there, but what was not synced can still be lost.
   package func afterKill() -> SimulatedDisk {
     let survived = state.withLock { state in
       state.isDead = true
@@ -80,17 +84,17 @@ package final class SimulatedDisk: Sendable {
 
   // MARK: Faults
 
-  /// Fails accesses as `fault` says, until `heal`.
+  /// Fails the accesses that `fault` describes, until `heal`.
   package func fail(_ fault: DiskFault) {
     state.withLock { $0.faults.append(fault) }
   }
 
-  /// Bounds all files together; nil for a disk without end.
+  /// Limits the total size of all files; nil removes the limit.
   package func limit(bytes: Int?) {
     state.withLock { $0.bytesMax = bytes }
   }
 
-  /// Ends all faults and the limit; what they broke stays broken.
+  /// Ends all faults and the size limit; existing damage stays.
   package func heal() {
     state.withLock { state in
       state.faults = []
@@ -98,25 +102,25 @@ package final class SimulatedDisk: Sendable {
     }
   }
 
-  /// Flips bits of a file at an offset, as worn media do.
+  /// Flips bits of a file at an offset, as a worn medium does.
   package func damage(_ file: String, at offset: Int, bits: UInt8) {
     state.withLock { state in
       state.files[file]?.damage(at: offset, bits: bits)
     }
   }
 
-  /// The size of all files.
+  /// The total size of all files.
   package var bytes: Int { state.withLock { $0.bytes } }
 
-  /// The size of a file, nil when there is none.
+  /// Returns the size of a file; nil if it does not exist.
   package func bytes(of file: String) -> Int? {
     state.withLock { $0.files[file]?.current.count }
   }
 }
 
-/// Accesses that fail.
+/// A set of file accesses that fail.
 package struct DiskFault: Sendable {
-  /// What can fail.
+  /// The kinds of access that can fail.
   package enum Access: Sendable {
     case read, write, sync, truncate, open
   }
@@ -127,11 +131,11 @@ package struct DiskFault: Sendable {
   var count: Int
   var number: Int32
 
-  /// Fails `count` accesses to files whose names end in `suffix`, after letting `skipped` pass,
-  /// with the system's error `number`.
+  /// Fails `count` accesses to files whose names end in `suffix`, with the system error `number`.
   ///
-  /// A failed sync behaves as Linux does: what it should have made safe may be lost and is still
-  /// read. Everyone who has the file open is told by one sync; later ones know nothing of it.
+  /// The first `skipped` accesses succeed. A failed sync behaves as on Linux: the data that it
+  /// should have saved may be lost and can still be read. Each handle that is open at that time
+  /// reports the error once; handles opened later do not.
   package init(
     _ access: Access,
     suffix: String = "",
@@ -146,7 +150,7 @@ package struct DiskFault: Sendable {
     self.number = number
   }
 
-  /// Whether this access fails.
+  /// Indicates whether this access fails, and counts it.
   mutating func strikes(_ access: Access, _ file: String) -> Bool {
     guard access == self.access, file.hasSuffix(suffix), count > 0 else { return false }
     guard skipped == 0 else {

@@ -9,10 +9,9 @@ import Synchronization
   import Glibc
 #endif
 
-/// The file system that SQLite sees: it finds the disk by the folder of a file's path.
+/// The VFS that SQLite calls; it finds the disk by the folder of a file's path.
 ///
-/// Answers as SQLite's own for Unix does, but has no memory-mapped reads, which SQLite then does
-/// without.
+/// It behaves like SQLite's Unix VFS but without memory-mapped reads, which are optional.
 enum SimulatedFileSystem {
   static let name = "hearth-simulated"
 
@@ -27,7 +26,7 @@ enum SimulatedFileSystem {
     mounts.withLock { $0[disk.folder] = Mounted(disk: disk) }
   }
 
-  /// Forgets a folder whose disk has gone, unless another has taken its place.
+  /// Removes a folder whose disk is gone, unless another disk has taken its place.
   static func unmount(_ folder: String) {
     mounts.withLock { mounts in
       if mounts[folder]?.disk == nil { mounts[folder] = nil }
@@ -46,7 +45,7 @@ enum SimulatedFileSystem {
   // MARK: Registration
 
   private static let registration: Int32 = {
-    // Never freed: SQLite keeps the pointers as long as the process lives.
+    // Never freed: SQLite keeps the pointers for the life of the process.
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     vfs.initialize(to: functions)
     return sqlite3_vfs_register(vfs, 0)
@@ -65,7 +64,7 @@ enum SimulatedFileSystem {
     }
     vfs.xAccess = { _, path, flags, result in
       let bytes = SimulatedFileSystem.find(path).flatMap { $0.disk.bytes(of: $0.file) }
-      // As in SQLite's own: an empty file does not exist.
+      // As in SQLite's own VFS, an empty file does not exist.
       let isThere = flags == SQLITE_ACCESS_EXISTS ? bytes ?? 0 > 0 : bytes != nil
       result?.pointee = isThere ? 1 : 0
       return SQLITE_OK
@@ -96,10 +95,10 @@ enum SimulatedFileSystem {
     return vfs
   }
 
-  /// The object of an open file lies behind what SQLite asks of one.
+  /// The offset of the handle's pointer: it follows SQLite's own structure.
   private static let handleOffset = MemoryLayout<sqlite3_file>.size
 
-  // Never changed after it was made.
+  // Never changed after initialization.
   nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     methods.initialize(to: fileFunctions)
@@ -167,7 +166,7 @@ enum SimulatedFileSystem {
         open.lockShared(Int(first)..<Int(first + count), flags)
       }
     }
-    // Taking the lock is what makes one thread's writes seen by the next.
+    // Taking the lock makes one thread's writes visible to the next.
     methods.xShmBarrier = { file in _ = SimulatedFileSystem.with(file) { _, _ in SQLITE_OK } }
     methods.xShmUnmap = { file, _ in
       SimulatedFileSystem.with(file) { open, _ in
@@ -230,7 +229,7 @@ enum SimulatedFileSystem {
       if code & 0xFF == SQLITE_IOERR { open.lastNumber = state.lastNumber }
       return (code, open.lastNumber)
     }
-    // As the system does; SQLite reads it there.
+    // SQLite reads the system error from `errno`.
     if code & 0xFF == SQLITE_IOERR { errno = number }
     return code
   }

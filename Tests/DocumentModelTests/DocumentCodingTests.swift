@@ -66,7 +66,7 @@ struct DocumentCodingTests {
     }
   }
 
-  /// The paths of all values in maps.
+  /// Returns the paths of all values, including those in nested maps.
   private static func paths(_ fields: MapValue) -> [FieldPath] {
     fields.flatMap { name, value in
       guard case .map(let inner) = value else { return [FieldPath([name])] }
@@ -111,7 +111,7 @@ struct DocumentCodingTests {
       )
       var decoder = BinaryDecoder(bytes)
       guard let document = try? decoder.document() else { continue }
-      // What decodes can be used: described, compared and encoded.
+      // Decoded documents can be described, compared and encoded.
       _ = "\(document.updateTime)\(document.name)"
       var encoder = KeyEncoder()
       encoder.append(.map(document.fields))

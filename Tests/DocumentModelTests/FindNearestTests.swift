@@ -24,7 +24,7 @@ struct FindNearestTests {
     #expect(try search(.cosine).distance(of: [6, 8]) == 0)
     #expect(try search(.cosine).distance(of: [-3, -4]) == 2)
     #expect(try search(.cosine).distance(of: [4, -3]) == 1)
-    // What single precision would lose.
+    // Single precision would lose this difference.
     #expect(try search(.euclidean, [1e8 + 1]).distance(of: [1e8]) == 1)
   }
 

@@ -1,6 +1,6 @@
 import DocumentModel
 
-/// Values of every type, nested, biased towards the edges where encodings go wrong.
+/// Random values of every type, nested, biased toward edge cases of the encodings.
 struct RandomValues<Generator: RandomNumberGenerator> {
   var random: Generator
 
@@ -30,7 +30,7 @@ struct RandomValues<Generator: RandomNumberGenerator> {
     }
   }
 
-  /// A value that is near another: equal, or different in one place.
+  /// Returns a similar value: equal, or different in one place.
   mutating func neighbour(of value: FirestoreValue) -> FirestoreValue {
     switch value {
     case .integer(let number):

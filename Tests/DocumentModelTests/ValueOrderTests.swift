@@ -21,7 +21,7 @@ struct ValueOrderTests {
 
   private static let two53: Int64 = 1 << 53
 
-  /// The published order; values in one row are equal in it.
+  /// The documented order; values in the same row are equal.
   private static let table: [[FirestoreValue]] = [
     [.null],
     [.boolean(false)],
@@ -63,10 +63,10 @@ struct ValueOrderTests {
     [.string("a\0")],
     [.string("aa")],
     [.string("b")],
-    // Decomposed before composed: bytes, not canonical equivalence.
+    // Decomposed before composed: the order compares bytes, not canonical equivalents.
     [.string("e\u{301}")],
     [.string("\u{E9}")],
-    // Code points, not UTF-16 units, where the surrogates of U+1F600 come first.
+    // The order is by code points. In UTF-16 the surrogates of U+1F600 would come first.
     [.string("\u{FF5E}")],
     [.string("\u{1F600}")],
     [.bytes([])],

@@ -9,7 +9,9 @@ import Testing
 
 @Suite("Access")
 struct AccessTests {
-  /// Lets a user read and write documents whose `owner` is theirs, before and after.
+  /// A policy that gives users access to documents whose `owner` they are.
+  ///
+  /// A write requires this of the document before and after it, where the document exists.
   struct OwnerPolicy: AccessPolicy {
     static let denied = StatusError(.permissionDenied, "Missing or insufficient permissions.")
 
@@ -44,7 +46,7 @@ struct AccessTests {
       for write in writes {
         if write.before != nil { try require(write.before, auth) }
         if write.after != nil { try require(write.after, auth) }
-        // Every write needs a log entry in the same commit.
+        // Every write requires a log entry in the same commit.
         guard try view.documentAfter(name("log/entry")) != nil else { throw Self.denied }
         if let stamp = write.after?.fields["at"], stamp != .timestamp(view.requestTime) {
           throw Self.denied
@@ -177,7 +179,7 @@ struct AccessTests {
 
     #expect(outcome == .permissionDenied)
     #expect(fixture.store.locks.isEmpty)
-    // The transaction can still read what it may.
+    // The transaction can still read permitted documents.
     _ = try await fixture.store.lookUp(
       [name("c/d")],
       mask: nil,
@@ -194,7 +196,7 @@ struct AccessTests {
     _ = try await fixture.get("c/d", at: .transaction(first))
     async let write = fixture.commit(set("c/d", mine))
     await fixture.waitForLockWaiters(1)
-    // Behind a writer that waits, readers wait too.
+    // Readers queue behind a waiting writer.
     async let refused = code {
       try await fixture.store.lookUp(
         [name("c/d")],
@@ -214,11 +216,11 @@ struct AccessTests {
   }
 }
 
-/// Lets a user read everything while there is a document `members/{uid}`, and everybody write.
+/// A policy under which users with a document `members/{uid}` may read, and everyone may write.
 final class MemberPolicy: AccessPolicy {
-  /// Called before each decision.
+  /// A hook called before each decision.
   let willDecide = Mutex<(@Sendable () -> Void)?>(nil)
-  /// Refuses everything.
+  /// True to refuse everything.
   let isShut = Mutex(false)
 
   func isOpen(_ database: DatabaseName) -> Bool { false }

@@ -98,10 +98,10 @@ struct CommitClockTests {
     }
 
     #expect(times == [100 * second + 1] + (1...5).map { (100 + $0 * 10) * second })
-    // 10 s + 180 s on the wall: 100 s + 90 s of the store.
+    // 180 s after 10 s on the wall clock, the store's time has advanced 90 s from 100 s.
     #expect(clock.nextCommit(now: time(190 * second), notBefore: time(0)) == time(190 * second))
     #expect(clock.nextCommit(now: time(191 * second), notBefore: time(0)) == time(191 * second))
-    // Set back once more, even further.
+    // The wall clock is set back again, even further.
     #expect(clock.nextCommit(now: time(5 * second), notBefore: time(0)) == time(191 * second + 1))
   }
 

@@ -127,7 +127,7 @@ struct CommitPlanTests {
         "the stored version (200) does not match the required base version (199)"
       )
     ),
-    // As with the official emulator: a version that the document never had.
+    // As in the official emulator: a version that the document never had.
     PreconditionCase(
       precondition: .updateTime(time(201)),
       exists: true,
@@ -193,7 +193,7 @@ struct CommitPlanTests {
 
   @Test("A document of 1 048 576 bytes is stored and one of a byte more is refused")
   func documentSize() throws {
-    // Name 20, overhead 32, two fields with 2 bytes of name and 1 of end each.
+    // Name 20, overhead 32, two fields with 2 bytes for the name and 1 for the end each.
     let room = 1_048_576 - 20 - 32 - 6
     func fields(_ bytes: Int) -> MapValue {
       [

@@ -176,7 +176,7 @@ struct CommitTests {
     fixture.storage.holdCommits()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<8 { group.addTask { try await fixture.commit(set("c/d\(index)")) } }
-      // All eight reach the engine before any is answered.
+      // All eight commits reach the engine before any completes.
       while fixture.storage.commitsSubmitted < 8 { await Task.yield() }
       group.addTask { try await fixture.commit(set("c/d0", ["v": .integer(1)])) }
       await fixture.waitForLockWaiters(1)

@@ -8,21 +8,21 @@ import Testing
 
 @testable import DocumentStore
 
-/// Histories of transactions, checked for strict serialisability.
+/// Random transaction histories, checked for strict serializability.
 ///
-/// Every commit has a time, and the times are an order. If every transaction read exactly what the
-/// commits before its own in that order had written, the history could have happened one by one.
+/// Commit times define an order. If every transaction read exactly what the commits before it in
+/// that order had written, the history is equivalent to a serial one.
 @Suite("Histories")
 struct HistoryTests {
-  /// Unique numbers by document id; each write of the history has a number of its own.
+  /// Unique numbers by document ID; each write of a history has its own number.
   private typealias State = [String: Int64]
 
-  /// What a transaction saw and did, all as of `time`.
+  /// The reads and writes of a transaction, all as of `time`.
   private struct Step: Sendable {
     var time: Timestamp
     var isReadOnly = false
     var registers: [String: Int64?] = [:]
-    /// The documents whose group number is at least the key's.
+    /// For each key, the documents whose group number is at least that key.
     var ranges: [Int64: State] = [:]
     var writes: [String: Int64?] = [:]
   }
@@ -65,7 +65,7 @@ struct HistoryTests {
   }
 
   private static func check(_ steps: [Step], _ seed: UInt64) {
-    // At one time a reader sees the commit of that time.
+    // A reader at the time of a commit sees that commit.
     let order = steps.sorted { ($0.time, $0.isReadOnly ? 1 : 0) < ($1.time, $1.isReadOnly ? 1 : 0) }
     var state = State()
     for step in order {
@@ -80,7 +80,7 @@ struct HistoryTests {
     }
   }
 
-  /// One transaction of a random kind, which leaves nothing in the history when it is aborted.
+  /// Runs one transaction of a random kind; an aborted one leaves nothing in the history.
   private static func attempt(
     _ fixture: StoreFixture,
     _ random: inout SeededGenerator,

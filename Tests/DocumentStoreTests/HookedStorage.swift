@@ -2,7 +2,7 @@ import StorageEngine
 import Synchronization
 import TestSupport
 
-/// A storage engine that runs a hook between a commit's evaluation and its handover.
+/// A storage engine that runs a hook between the evaluation and the submission of a commit.
 final class HookedStorage: OrderedStorage {
   private let base: any OrderedStorage
   private let hook = Mutex<(@Sendable () async throws -> Void)?>(nil)
@@ -10,12 +10,12 @@ final class HookedStorage: OrderedStorage {
 
   init(_ base: any OrderedStorage = MemoryStorage()) { self.base = base }
 
-  /// Sets what runs after each read in which `arm` was called.
+  /// Sets the hook that runs after each read in which `arm` was called.
   func afterArmedReads(_ hook: @escaping @Sendable () async throws -> Void) {
     self.hook.withLock { $0 = hook }
   }
 
-  /// Called inside the read that the hook is to follow.
+  /// Arms the hook; called inside the read that it should follow.
   func arm() { isArmed.withLock { $0 = true } }
 
   func read<Result: Sendable>(

@@ -18,7 +18,7 @@ struct ListenAccessTests {
     return ListenRequest(.query(query))
   }
 
-  /// Returns once the hub has told everybody of all commits.
+  /// Returns once the hub has processed all commits.
   private func waitForHub(_ fixture: StoreFixture) async throws {
     let last = try await fixture.events().last?.sequence ?? 0
     await withCheckedContinuation { continuation in
@@ -81,7 +81,8 @@ struct ListenAccessTests {
       await phone.session.add(query(isLimited: isLimited), id: 2)
 
       #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
-      // Once before the results are read, and for a query without limit once with them.
+      // One decision before the results are read; a query without limit may need one more with
+      // them.
       #expect(decisions.withLock(\.self) <= 2)
     }
   }
@@ -163,7 +164,7 @@ struct ListenAccessTests {
       let times = Mutex(0)
       policy.willDecide.withLock {
         $0 = {
-          // The first decision is still the old policy's.
+          // The first decision still uses the old policy.
           guard
             times.withLock({
               $0 += 1; return $0 == 1

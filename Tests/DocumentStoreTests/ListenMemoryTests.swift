@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The work and memory of slow listeners", .timeLimit(.minutes(5)))
 struct ListenMemoryTests {
-  /// A memory with a bound, for one listener.
+  /// A memory budget for one listener.
   private final class Memory: ListenMemory {
     let bytesMax: Int
     let held = Mutex(0)
@@ -176,7 +176,7 @@ struct ListenMemoryTests {
     }
   }
 
-  // MARK: Counts
+  // MARK: Result counts
 
   @Test("The number of a query's results is known while and after somebody listens to it")
   func counts() async throws {

@@ -18,9 +18,9 @@ struct ListenOrderTests {
     return ListenRequest(.query(query))
   }
 
-  // MARK: The first answer
+  // MARK: The first snapshot
 
-  /// Runs a test with a hub that takes no commit before the test runs the tailer.
+  /// Runs a test with a hub that receives no commit until the test runs the tailer.
   private func withLaggingHub(
     _ fixture: StoreFixture,
     _ body: () async throws -> Void
@@ -32,8 +32,9 @@ struct ListenOrderTests {
     _ = await telling.result
   }
 
-  /// Listens while the hub is behind, lets it catch up once the listener waits or was answered, and
-  /// returns the first answer.
+  /// Listens while the hub is behind and returns the events up to the first snapshot.
+  ///
+  /// The hub catches up once the listener waits for it or has its snapshot.
   private func answer(
     _ phone: Phone,
     _ request: ListenRequest,
@@ -126,7 +127,7 @@ struct ListenOrderTests {
       let reading = Task { while await other.session.next() != nil {} }
       var missed = 0
       for round in 0..<50 {
-        // The hub takes these one by one.
+        // The hub processes these commits one by one.
         try await withThrowingTaskGroup(of: Void.self) { group in
           for index in 0..<40 {
             group.addTask {
@@ -195,10 +196,10 @@ struct ListenOrderTests {
       await fixture.clock.waitForSleepers(2)
       fixture.clock.advance(by: DocumentDatabase.handoverTimeMax)
       await wait
-      // The clock stands still: this does not wait again for whoever was late.
+      // The clock stands still: this call does not wait again for a listener that was late.
       await fixture.store.waitForListeners(of: client)
 
-      // Once the client has caught up, it is waited for as before.
+      // Once the client has caught up, commits wait for it again.
       let sending = Task { while await session.next() != nil {} }
       try await fixture.commit(set("c/b"))
       await fixture.store.waitForListeners(of: client)

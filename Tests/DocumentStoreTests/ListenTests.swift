@@ -202,7 +202,7 @@ struct ListenTests {
     let fixture = StoreFixture()
     let telling = Task { try await fixture.store.hub.run(for: fixture.store) }
     await fixture.clock.waitForSleepers(1)
-    // Nobody reads the log.
+    // No task reads the log.
     try await fixture.commit(set("c/a"))
     let phone = Phone(fixture)
     await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
@@ -278,7 +278,7 @@ struct ListenTests {
     #expect((0..<8).contains(filter.padding))
   }
 
-  /// Asks as a client does: every bit that the name has in a filter of one name is set.
+  /// Tests the filter as a client does: every bit that a filter of only this name sets must be set.
   private func mightContain(_ filter: BloomFilter, _ name: DocumentName) -> Bool {
     var with = filter
     with.insert(name)

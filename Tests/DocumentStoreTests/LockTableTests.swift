@@ -5,7 +5,7 @@ import Testing
 
 @testable import DocumentStore
 
-/// Columns above each interleaving: time runs down, one column for each owner.
+/// Each interleaving is drawn as a table: time runs down, one column for each owner.
 @Suite("Lock table")
 struct LockTableTests {
   let one = LockOwner(age: 1, id: 1)
@@ -112,7 +112,7 @@ struct LockTableTests {
     // w(b)
     //       w(a, b) waits
     //                       w(c)
-    //                       w(a) waits: two is ahead of it and wants a
+    //                       w(a) waits: two is ahead of it and requests a
     var table = LockTable()
     _ = table.request(write("b"), by: one)
     let both = try waits(table.request(write("a", "b"), by: two))
@@ -269,7 +269,7 @@ struct LockTableTests {
     #expect(table.request(update("a"), by: one).reception == .granted)
     #expect(table.request(write("a", "b"), by: one).reception == .granted)
     let other = try waits(table.request(update("a"), by: two))
-    // Read while the commit has it: it stays locked for that read.
+    // Read while the commit holds it: the lock for that read remains.
     #expect(table.request(read("b"), by: one).reception == .granted)
     let writer = try waits(table.request(write("b"), by: three))
     #expect(table.releaseCommit(one) == [])
@@ -290,7 +290,7 @@ struct LockTableTests {
     #expect(table.request(update("a"), by: one).reception == .granted)
     #expect(table.request(read("a"), by: two).reception == .granted)
     let second = try waits(table.request(update("a"), by: three))
-    // The first one has only the reader to wait for, not those behind it.
+    // The first owner waits only for the current reader, not for owners queued behind it.
     let upgrade = try waits(table.request(write("a"), by: one))
     #expect(table.release(two) == [.granted(upgrade)])
     #expect(table.release(one) == [.granted(second)])
@@ -309,7 +309,7 @@ struct LockTableTests {
     let next = try waits(table.request(update("a"), by: three))
     #expect(table.release(one) == [.granted(next)])
     #expect(table.modeForReading(key, by: one) == .update)
-    // Who holds something already could be waited for in another line.
+    // An owner that holds a lock already reads with a shared lock, because others may wait for it.
     _ = table.request(read("b"), by: one)
     #expect(table.modeForReading(key, by: one) == .shared)
     _ = table.release(one)
@@ -458,7 +458,7 @@ struct LockTableTests {
   private func walk(_ generator: inout SeededGenerator, _ seed: UInt64) throws {
     var table = LockTable()
     var held: [LockOwner: [LockKey: LockMode]] = [:]
-    /// How each owner held to read what it now holds to commit.
+    /// The read lock that each owner held before its commit lock on the same key.
     var before: [LockOwner: [LockKey: LockMode?]] = [:]
     var waiting: [LockTable.Ticket: (LockOwner, LockRequest)] = [:]
     func grant(_ request: LockRequest, _ owner: LockOwner) {
@@ -527,7 +527,7 @@ struct LockTableTests {
         }
       }
     }
-    // Owners that do not wait can finish; if that never frees the rest, there was a deadlock.
+    // Owners that do not wait can finish. If that never frees the others, there was a deadlock.
     while let free = held.keys.first(where: { owner in
       !waiting.values.contains { $0.0 == owner }
     }) {

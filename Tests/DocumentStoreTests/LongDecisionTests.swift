@@ -8,18 +8,20 @@ import Testing
 
 @testable import DocumentStore
 
-/// Access policies that take long.
+/// Access policies whose decisions take long.
 @Suite("Decisions on access that take long", .timeLimit(.minutes(5)))
 struct LongDecisionTests {
-  /// Takes long about documents of the collection `slow`, and then blocks its thread on a gate.
+  /// A policy whose long decisions block their thread at a gate.
+  ///
+  /// By default, decisions on the collection `slow` take long.
   private final class SlowPolicy: AccessPolicy {
     private let gate = DispatchSemaphore(value: 0)
-    /// Decisions that have come to the gate.
+    /// Signals each decision that has reached the gate.
     let arrived = AsyncStream<Void>.makeStream()
-    /// What takes long, by the number of the decision from 0 on; by default all of `slow`.
+    /// True if a decision takes long, by collection and by the decision's number, starting at 0.
     let takesLong: @Sendable (_ collection: String, _ decision: Int) -> Bool
     private let decisions = Atomic<Int>(0)
-    /// Brief decisions that were given up.
+    /// Signals each brief decision that gave up.
     let givenUp = AsyncStream<Void>.makeStream()
     let isRefused: Bool
 
@@ -130,7 +132,7 @@ struct LongDecisionTests {
 
   @Test("A transaction's read that takes long only after its wait for locks goes on")
   func afterWait() async throws {
-    // Decision 0 is the reader's before it waits for locks, 1 the one after.
+    // Decision 0 is made before the reader waits for locks, decision 1 afterwards.
     let fixture = StoreFixture(access: SlowPolicy { _, decision in decision == 1 })
     try await fixture.commit(set("c/d"))
     let (first, second) = (try await fixture.begin(), try await fixture.begin())

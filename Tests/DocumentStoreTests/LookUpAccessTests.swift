@@ -11,10 +11,10 @@ import Testing
 
 @testable import DocumentStore
 
-/// Access to a write that depends on other documents, which change before the commit.
+/// Access to writes that depends on other documents, which change before the commit.
 @Suite("Documents that decide on a commit", .timeLimit(.minutes(5)))
 struct LookUpAccessTests {
-  /// Lets users write what a closure allows, and counts how often it is asked.
+  /// A policy that permits writes by a closure and counts its decisions.
   final class LookUpPolicy: AccessPolicy {
     typealias Rule = @Sendable (_ writes: [AccessWrite], _ view: AccessView) throws -> Bool
 
@@ -46,7 +46,7 @@ struct LookUpAccessTests {
     }
   }
 
-  /// A store whose hook runs between the evaluation of a user's commit and its handover.
+  /// A store whose hook runs between the evaluation and the submission of a user's commit.
   struct Hooked {
     let storage = HookedStorage()
     let policy: LookUpPolicy
@@ -59,7 +59,7 @@ struct LookUpAccessTests {
 
     var decisions: Int { policy.decisions.load(ordering: .relaxed) }
 
-    /// Runs a commit once, after the first evaluation.
+    /// Runs `body` once, after the first evaluation.
     func once(_ body: @escaping @Sendable (StoreFixture) async throws -> Void) {
       let isDone = Mutex(false)
       storage.afterArmedReads { [fixture] in
@@ -74,7 +74,7 @@ struct LookUpAccessTests {
 
   static let user = AuthContext.user(UserIdentity(uid: "u", claimsJSON: "{}"))
 
-  /// The ways to commit one write.
+  /// The ways to commit a single write.
   enum Way: CaseIterable {
     case plain, batch, pessimistic, optimistic
 
@@ -131,7 +131,7 @@ struct LookUpAccessTests {
     async let closing = fixture.commit(set("gates/g", Self.closed))
     while fixture.storage.commitsSubmitted == before { await Task.yield() }
     async let creation = code { try await fixture.commit(set("c/d"), auth: Self.user) }
-    // It waits for the lock of the commit that closes the gate.
+    // It waits for the lock held by the commit that closes the gate.
     await fixture.waitForLockWaiters(1)
     #expect(policy.decisions.load(ordering: .relaxed) == 1)
     fixture.storage.releaseCommits()
@@ -207,7 +207,7 @@ struct LookUpAccessTests {
         isDone.store(true, ordering: .relaxed)
       }
       waiting.withLock { $0.append(touch) }
-      // Nobody changes the gate while the commit that looks at it holds its lock.
+      // No other commit changes the gate while this one, which reads the gate, holds its lock.
       while !isDone.load(ordering: .relaxed), fixture.store.locks.waitingCount == 0 {
         await Task.yield()
       }
@@ -308,10 +308,10 @@ struct LookUpAccessTests {
 
   @Test("Two transactions that write what the other's rule looks at do not wait for ever")
   func crossedTransactions() async throws {
-    //  one                     two
-    //  read c/a                read c/b
-    //  commit c/b, looks c/a
-    //                          commit c/a, looks c/b
+    //  one                      two
+    //  read c/a                 read c/b
+    //  commit c/b, reads c/a
+    //                           commit c/a, reads c/b
     let hooked = Hooked { writes, view in
       _ = try view.document(writes[0].write.name == name("c/a") ? name("c/b") : name("c/a"))
       return true

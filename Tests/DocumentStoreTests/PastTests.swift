@@ -7,7 +7,7 @@ import Testing
 
 @testable import DocumentStore
 
-/// The past against a list of what was there at each time.
+/// Reads at past times, compared with a model of the state at each time.
 @Suite("The past")
 struct PastTests {
   private typealias State = [String: Int64]
@@ -128,7 +128,7 @@ struct PastTests {
     _ = try await fixture.store.commit(writes, database: database, transaction: nil, auth: .admin)
   }
 
-  /// Imports documents with times from long ago and from times that are yet to come.
+  /// Imports documents with times in the distant past and in the future.
   private func load(
     _ fixture: StoreFixture,
     _ state: inout State,

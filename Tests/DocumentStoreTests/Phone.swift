@@ -34,7 +34,7 @@ final class Phone: Sendable {
     }
   }
 
-  /// The events up to the next snapshot, which is left out, without times and tokens.
+  /// Returns the events up to the next snapshot, excluding it, without times and tokens.
   func toSnapshot() async throws -> [String] {
     var texts: [String] = []
     while true {
@@ -56,7 +56,7 @@ final class Phone: Sendable {
     }
   }
 
-  /// The cause of the next refusal.
+  /// Returns the cause of the next removal of a target.
   func refusal() async throws -> StatusError? {
     while true {
       if case .removed(_, let cause) = try await next() { return cause }
@@ -64,7 +64,7 @@ final class Phone: Sendable {
   }
 }
 
-/// Runs a test with a store whose listeners are told.
+/// Runs a test with a store that notifies its listeners.
 func withListeners(
   _ fixture: StoreFixture = StoreFixture(),
   _ body: (StoreFixture) async throws -> Void

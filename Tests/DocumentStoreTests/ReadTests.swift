@@ -66,7 +66,7 @@ struct ReadTests {
   @Test("A read at a time sees exactly the commits up to it, by name, query and list")
   func readsInThePast() async throws {
     let fixture = StoreFixture()
-    // Each step: what it does and what collection c then holds.
+    // Each step: its writes and the resulting content of collection `c`.
     var states: [(Timestamp, [String: Int64])] = []
     let steps: [([Write], [String: Int64])] = [
       ([set("c/a", ["n": .integer(1)])], ["a": 1]),

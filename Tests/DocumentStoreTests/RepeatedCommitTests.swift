@@ -5,7 +5,7 @@ import Testing
 
 @testable import DocumentStore
 
-/// Commits of transactions that a client sends again because it did not get the answer.
+/// Transaction commits that a client repeats because it did not receive the response.
 @Suite("Repeated commits", .timeLimit(.minutes(5)))
 struct RepeatedCommitTests {
   private let increment = set(

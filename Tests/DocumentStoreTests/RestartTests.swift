@@ -7,12 +7,12 @@ import Testing
 
 @testable import DocumentStore
 
-/// A store that is opened again while the machine's clock is behind.
+/// A store that is reopened while the machine's clock is behind.
 @Suite("Restarts with the clock behind", .timeLimit(.minutes(5)))
 struct RestartTests {
   private static let day: Int64 = 86_400_000_000
 
-  /// The store again, a day earlier by the machine's clock.
+  /// Reopens the store with a wall clock that is a day behind.
   private func restarted(_ fixture: StoreFixture) -> StoreFixture {
     let again = StoreFixture(storage: fixture.storage)
     again.passWallClock(-86_400)
@@ -114,7 +114,7 @@ struct RestartTests {
       token = fixture.store.hub.token(try await fixture.store.readPosition().readTime, of: database)
     }
     let again = restarted(first)
-    // While nobody listens.
+    // No client listens at this time.
     try await again.commit(set("c/b"))
 
     try await withListeners(again) { fixture in
@@ -136,7 +136,7 @@ struct RestartTests {
       let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(all("c"))), id: 1)
       #expect(try await phone.toSnapshot() == ["added 1", "c/a [1]", "current 1"])
-      // The store has its number now.
+      // By now the store has the number that its tokens carry.
       let token = ResumePoint.token(fixture.store.hub.token(future, of: database))
       let again = Phone(fixture)
       await again.session.add(ListenRequest(.query(all("c")), resumePoint: token), id: 1)

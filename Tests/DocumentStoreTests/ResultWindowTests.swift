@@ -92,7 +92,7 @@ struct ResultWindowTests {
         try #require(Set(difference.map(\.name)).count == difference.count, "Each comes once.")
         for change in difference {
           guard case .member(let document) = change else { continue }
-          // Nothing is sent again that the listener has.
+          // No document is sent again unchanged.
           try #require(old.first { $0.name == change.name } != document.document)
         }
         window.trim()
@@ -110,7 +110,7 @@ struct ResultWindowTests {
     }
     let first = try #require(window.missing)
     window.fill(try Self.results(of: first, in: model), asked: first.limit)
-    // All that is known beyond the results goes.
+    // Removes all known documents beyond the results.
     for number in 12..<28 {
       let removed = model.removeValue(forKey: name("c/\(number)"))
       let before = try #require(removed)

@@ -10,9 +10,9 @@ import TestSupport
 @testable import DocumentStore
 @testable import EventLog
 
-/// A store over memory with clocks in the test's hand.
+/// An in-memory store with clocks that the test controls.
 ///
-/// The wall clock goes a millisecond further with every look at it, unless it is stopped.
+/// The wall clock advances by a millisecond at each reading unless it is stopped.
 final class StoreFixture: Sendable {
   let storage: FaultyStorage
   let clock = ManualClock()
@@ -58,7 +58,7 @@ final class StoreFixture: Sendable {
     )
   }
 
-  /// Sets the wall clock, which then stands still.
+  /// Sets the wall clock and stops it.
   func stopWallClock(at time: Timestamp) {
     wall.state.withLock { $0 = (time.microseconds, 0) }
   }
@@ -97,7 +97,7 @@ final class StoreFixture: Sendable {
     try await storage.read { try CommitLog.records(after: 0, limit: 10_000, in: $0) }
   }
 
-  /// Trims the event log with its past, as retention does when the log is too large.
+  /// Trims the event log and the past versions, as retention does when the log is too large.
   func trimEvents() async throws {
     let records = try await events()
     var batch = StorageBatch()
@@ -108,7 +108,7 @@ final class StoreFixture: Sendable {
 
   /// Returns once `count` requests wait for locks.
   func waitForLockWaiters(_ count: Int) async {
-    // Each waiting request sleeps until its deadline on the manual clock.
+    // Each waiting request sleeps on the manual clock until its deadline.
     await clock.waitForSleepers(count)
     while store.locks.waitingCount < count { await Task.yield() }
   }

@@ -108,7 +108,7 @@ struct TransactionTableTests {
     ]
     for refusal in refusals {
       #expect(refusal.statusCode == .invalidArgument)
-      // By these words clients know that they may run the function again.
+      // Clients rerun the transaction function when they see these words.
       #expect(!refusal.statusMessage.contains("transaction has expired"))
     }
   }

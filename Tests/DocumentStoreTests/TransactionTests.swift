@@ -9,7 +9,7 @@ import Testing
 
 @testable import DocumentStore
 
-/// Columns above each interleaving: time runs down, one column for each party.
+/// Each interleaving is drawn as a table: time runs down, one column for each participant.
 @Suite("Transactions", .timeLimit(.minutes(5)))
 struct TransactionTests {
   static let expired = StatusError.invalidArgument(
@@ -208,7 +208,7 @@ struct TransactionTests {
       #expect(try await fixture.ids(query, at: .transaction(id)) == ["in"])
       async let plain = fixture.commit(write)
       await fixture.waitForLockWaiters(1)
-      // What the query does not ask for is free.
+      // Documents that the query does not cover are not locked.
       try await fixture.commit(
         set("c/small", ["n": .integer(0)]),
         delete("c/small"),
@@ -308,7 +308,7 @@ struct TransactionTests {
       _ = try await fixture.get("c/present", at: .transaction(id))
       _ = try await fixture.get("c/missing", at: .transaction(id))
       try await fixture.commit(write)
-      // Later reads still show the moment of the first.
+      // Later reads still see the time of the first read.
       #expect(try await fixture.get("c/present", at: .transaction(id)) == ["n": .integer(1)])
 
       #expect(await code { try await fixture.commit(set("e/x"), in: id) } == expected)
@@ -397,7 +397,7 @@ struct TransactionTests {
     #expect(refused == .resourceExhausted)
     #expect(fixture.store.locks.isEmpty)
 
-    // Cancelled before the first page, and with it.
+    // Cancelled before the first page and during it.
     let reading = Task { [query] in
       withUnsafeCurrentTask { $0?.cancel() }
       try await fixture.store.query(query, at: .newTransaction(.readWrite()), auth: .admin) { _ in }
@@ -521,7 +521,7 @@ struct TransactionTests {
 
     #expect(try await Self.total(fixture, .latest) == 600, "seed \(seed)")
     #expect(fixture.store.locks.isEmpty, "seed \(seed)")
-    // Every record conserves the total by itself: no half of a transfer was committed.
+    // Every record preserves the total on its own, so no transfer was committed in part.
     for record in try await fixture.events().dropFirst(accounts.count) {
       let before = record.changes.reduce(0) { $0 + Self.number($1.before) }
       let after = record.changes.reduce(0) { $0 + Self.number($1.after) }
@@ -541,7 +541,7 @@ struct TransactionTests {
       .reduce(0) { $0 + number($1) }
   }
 
-  /// One attempt, by a pessimistic or an optimistic transaction; false when it was aborted.
+  /// Attempts a transfer in a pessimistic or an optimistic transaction; false if it was aborted.
   private static func transfer(
     _ fixture: StoreFixture,
     _ accounts: [String],

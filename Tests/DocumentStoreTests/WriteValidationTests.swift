@@ -42,7 +42,7 @@ struct WriteValidationTests {
     ("vector of 2048", set("c/d", ["v": .vector(Array(repeating: 1, count: 2048))])),
     ("vector in a map in an array", set("c/d", ["a": .array([.map(["b": .vector([1])])])])),
     ("vector of infinities", set("c/d", ["v": .vector([.infinity, -.infinity])])),
-    // The official emulator takes these, too.
+    // The official emulator accepts these too.
     (
       "vectors for an array transform",
       set(
@@ -262,7 +262,7 @@ struct WriteValidationTests {
     Array(repeating: segment, count: count).joined(separator: ".")
   }
 
-  /// A path of 6019 bytes and an id of so many.
+  /// A path of 6019 bytes plus an ID of `bytes` bytes.
   static func longPath(_ bytes: Int) -> String {
     let parents = (0..<4).map { "c\($0)/" + String(repeating: "x", count: 1500) }
     return (parents + ["c4", String(repeating: "x", count: bytes)]).joined(separator: "/")

@@ -61,7 +61,7 @@ struct DataFolderTests {
     let parent = try TemporaryFolder()
     try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: parent.path)
     defer {
-      // The folder is removed with its owner's permissions.
+      // Removing the folder requires its owner's permissions.
       try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: parent.path)
     }
     let error = #expect(throws: StatusError.self) {
@@ -90,7 +90,7 @@ struct DataFolderTests {
     try FileManager.default.createDirectory(atPath: gone, withIntermediateDirectories: true)
     let folder = try DataFolder(configuration: configuration("/unused", isEphemeral: true))
     defer {
-      // Nothing depends on it any more.
+      // Nothing depends on it anymore.
       try? folder.removeIfEphemeral()
     }
 

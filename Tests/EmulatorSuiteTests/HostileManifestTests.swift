@@ -12,7 +12,7 @@ import TriggerDelivery
 
 @testable import EmulatorSuite
 
-/// Manifests of extreme numbers and texts, from the file to everything that uses them.
+/// Manifests with extreme numbers and texts, run through everything that uses them.
 @Suite("Hostile manifests")
 struct HostileManifestTests {
   private static let integers = [
@@ -34,7 +34,7 @@ struct HostileManifestTests {
     String(repeating: "a/", count: 10_000), String(repeating: "9", count: 400),
   ]
 
-  /// Draws an endpoint, each of whose options is absent, plausible or extreme.
+  /// A generator of endpoints whose options are each absent, plausible or extreme.
   private struct Draw {
     var generator: SeededGenerator
 
@@ -46,7 +46,7 @@ struct HostileManifestTests {
       Bool.random(using: &generator) ? make(&self) : nil
     }
 
-    /// Mostly one of `plausible`, else one of `extreme`.
+    /// Returns mostly a value of `plausible`, otherwise one of `extreme`.
     mutating func one<Value>(of plausible: [Value], or extreme: [Value]) -> Value {
       Int.random(in: 0..<8, using: &generator) == 0 ? one(of: extreme) : one(of: plausible)
     }
@@ -59,7 +59,7 @@ struct HostileManifestTests {
       one(of: plausible, or: HostileManifestTests.texts)
     }
 
-    /// Not a number at times, which no JSON can hold.
+    /// Returns a number, sometimes NaN or infinity, which JSON cannot represent.
     mutating func double(_ plausible: [Double]) -> Double {
       one(of: plausible, or: HostileManifestTests.doubles + [.nan, .infinity])
     }
@@ -134,11 +134,11 @@ struct HostileManifestTests {
       accepted[kind, default: 0] += 1
       try serve(name, endpoint)
     }
-    // A validation that refuses everything would be sound, too.
+    // A validation that refuses everything would pass the checks above too.
     #expect(accepted.count == 4 && accepted.values.allSatisfy { $0 > 100 }, "\(accepted)")
   }
 
-  /// Computes what the server computes of a function in the course of its life.
+  /// Computes everything that the server computes for a function.
   private func serve(_ name: String, _ endpoint: FunctionEndpoint) throws {
     try TriggerCheck.validate([name: endpoint])
     let now = Timestamp(microseconds: 1_800_000_000_000_000)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Server file")
 struct ServerFileTests {
-  /// A suite with a project of its own: the locator file lies in a folder that all share.
+  /// A suite with a unique project, because the locator files of all suites share a folder.
   private func description(
     project: String = "demo-\(RandomID.make(length: 12))",
     pid: Int32 = 4_000_001
@@ -42,7 +42,7 @@ struct ServerFileTests {
     let shorter = Data("{}".utf8)
     #expect(!ServerFile.overwritePrivately(shorter, at: url))
     try Data("a longer text than the next".utf8).write(to: url)
-    // Others could have read it.
+    // Other users could read the file.
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: url.path)
     #expect(!ServerFile.overwritePrivately(shorter, at: url))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
@@ -92,7 +92,7 @@ struct ServerFileTests {
   func token() throws {
     let folder = try TemporaryFolder()
     var suite = description()
-    // No hub of a running suite has this port, which needs more rights than it has.
+    // A port that no running suite's hub can have, because it requires privileges.
     suite.services["hub"]?.port = 7
     _ = try ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
     let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("server.json"))
@@ -102,7 +102,7 @@ struct ServerFileTests {
       #expect(HubToken.find(hub: hub, environment: [:]) == "secret")
     }
     #expect(HubToken.find(hub: "elsewhere.example:7", environment: [:]) == nil)
-    // Another user's pointer cannot have the token sent to a hub that is not the suite's.
+    // A pointer planted by another user must not cause the token to be sent to a foreign hub.
     let planted = HubToken.pointerPath(host: "127.0.0.1", port: 9)
     try HubToken.pointer(serverFile: folder.path("server.json")).write(to: URL(filePath: planted))
     defer { try? FileManager.default.removeItem(atPath: planted) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The hub's switch of triggers", .timeLimit(.minutes(5)))
 struct TriggerSwitchTests {
-  /// Triggers in memory.
+  /// Triggers that exist only in memory.
   private final class Target: TriggerTarget {
     private struct State {
       var isEnabled = true
@@ -15,7 +15,7 @@ struct TriggerSwitchTests {
     }
 
     private let state = Mutex(State())
-    /// Yields the value of every change.
+    /// The new value of every change.
     let changes: AsyncStream<Bool>
     private let change: AsyncStream<Bool>.Continuation
 
@@ -91,7 +91,7 @@ struct TriggerSwitchTests {
       clock.advance(by: .seconds(300))
       try await triggers.set(enabled: false, in: target)
       _ = await changes.next()
-      // The first time is over, and the second request still holds.
+      // The first period has ended, but the second request still applies.
       clock.advance(by: .seconds(300))
       await clock.waitForSleepers()
       #expect(!target.isEnabled && !triggers.isEnabled)

@@ -93,7 +93,7 @@ struct CommitLogTests {
       }
       let next = times.first { $0.time > time }?.sequence ?? 41
       let last = times.last { $0.time <= time }?.sequence ?? 0
-      // Between two records all places are the same.
+      // All positions between two records are equivalent.
       #expect((last..<next).contains(found), "\(time)")
     }
   }
@@ -137,7 +137,7 @@ struct CommitLogTests {
       do {
         try await storage.read { _ = try CommitLog.records(after: 0, limit: 1, in: $0) }
       } catch is CorruptDataError {
-        // One of the two outcomes of changed bytes; the other is another record.
+        // Changed bytes lead either to this error or to a different record.
       }
     }
   }

@@ -10,7 +10,7 @@ import Testing
 struct EventRetentionTests {
   private static let hour: Int64 = 3_600_000_000
 
-  /// A log with its tailer, retention, clock and time of day.
+  /// A log with its tailer, retention and clock.
   private final class Fixture: Sendable {
     let storage = FaultyStorage()
     let clock = ManualClock()
@@ -48,7 +48,7 @@ struct EventRetentionTests {
       }
     }
 
-    /// Lets time pass, tick by tick.
+    /// Advances the clock minute by minute.
     func advance(minutes: Int) async {
       for _ in 0..<minutes {
         await clock.waitForSleepers()
@@ -56,7 +56,7 @@ struct EventRetentionTests {
       }
     }
 
-    /// Waits, turn by turn, until what other tasks are about to do is done.
+    /// Yields to other tasks until the condition holds.
     func wait(_ condition: () async throws -> Bool) async throws {
       while try await !condition() {
         try Task.checkCancellation()
@@ -141,7 +141,7 @@ struct EventRetentionTests {
     let fixture = Fixture(bytesMax: 5000)
     let storage = fixture.storage
     try await fixture.run {
-      // Trimming takes sequences in between.
+      // Trims commit too, and so take sequence numbers in between.
       var committed: [UInt64] = []
       for number in 0..<10 {
         committed.append(try await commit(change(number, text: text), to: storage))
@@ -161,18 +161,18 @@ struct EventRetentionTests {
     try await put("fast", 100, storage)
     try await put("slow", 3, storage)
     try await fixture.run {
-      // Trimming takes sequences in between.
+      // Trims commit too, and so take sequence numbers in between.
       var committed: [UInt64] = []
       for number in 0..<10 {
         committed.append(try await commit(change(number, text: text), to: storage))
         fixture.tailer.wake()
       }
       try await fixture.wait { fixture.retention.exceeded == "slow" }
-      // What the cursor has passed went nevertheless.
+      // Records that the cursor has passed were trimmed all the same.
       try await fixture.wait { try await logged(storage) == Array(committed.dropFirst(1)) }
 
       try await put("slow", committed[9], storage)
-      // The seconds that pass are the ticks at which it looks again.
+      // Retention checks again each second.
       try await fixture.wait {
         fixture.clock.advance(by: .seconds(1))
         return fixture.retention.exceeded == nil

@@ -22,7 +22,7 @@ struct EventTailerTests {
     }
   }
 
-  /// The sequences of the next `count` records that a follower gets.
+  /// Follows the log and returns the sequences of the next `count` records.
   private static func follow(
     _ tailer: EventTailer,
     after sequence: UInt64,
@@ -70,7 +70,7 @@ struct EventTailerTests {
         }
         return entries
       }
-      // Until the tailer follows the log, what is offered is read from storage.
+      // Until the tailer follows the log, offered records are read from storage.
       try await commit(change(0), to: storage)
       tailer.wake()
       var beginning = tailer.entries(after: 0).makeAsyncIterator()
@@ -84,9 +84,9 @@ struct EventTailerTests {
         }
         let stored = try await storage.read { try CommitLog.entry(sequence, in: $0) }
         var entry = try #require(stored)
-        // What is stored has none, so this tells which of the two came.
+        // Stored records have no cause, so this tells offered records from stored ones.
         entry.record.cause = "offered"
-        // Completions may come in any order.
+        // Commits may complete in any order.
         late.append(entry)
         if number % 5 == 0 {
           for entry in late.reversed() { tailer.offer(entry) }
@@ -107,12 +107,12 @@ struct EventTailerTests {
     let storage = FaultyStorage()
     let count = 50
     let (followed, reads) = try await withTailer(storage) { tailer in
-      // The first record may still be read, because the tailer starts at some moment.
+      // The first record may still be read from storage, depending on when the tailer starts.
       try await commit(change(0), to: storage)
       tailer.wake()
       var iterator = tailer.entries(after: 0).makeAsyncIterator()
       _ = try await iterator.next()
-      // A page that the first follower reads from storage may be empty, so settle on one record.
+      // The first page that a follower reads from storage may be empty, so wait for one record.
       var batches: [EventEntry] = []
       let before = storage.readsBegun
       for number in 1...count {
@@ -124,7 +124,7 @@ struct EventTailerTests {
     }
 
     #expect(followed == (2...UInt64(count + 1)).map { $0 })
-    // The wake-up above may lead to one more look at the log.
+    // The wake-up above may cause one more read of the log.
     #expect(reads <= 1)
   }
 
@@ -162,7 +162,7 @@ struct EventTailerTests {
             var sequences: [UInt64] = []
             for try await entries in tailer.entries(after: 0) {
               sequences += entries.map(\.record.sequence)
-              // Some dawdle, and fall out of a small ring.
+              // Some followers lag, and fall out of a small ring.
               for _ in 0..<follower * 5 { await Task.yield() }
               if sequences.count >= count { break }
             }
@@ -260,7 +260,7 @@ struct EventTailerTests {
 
     func run() async throws {
       for try await _ in tailer.entries(after: 0) { sink.yield() }
-      // A service that returns by itself before the shutdown would fail its group.
+      // A service that returns before the shutdown would end its service group with an error.
     }
   }
 
@@ -286,7 +286,7 @@ struct EventTailerTests {
     try await commit(change(1), to: storage)
     storage.failReads(with: StorageError(.failed, "broken"))
     var iterator = tailer.entries(after: 0).makeAsyncIterator()
-    // The tailer starts beyond this record; the next one makes it read.
+    // The tailer starts after this record; the next record makes it read.
     let run = Task { try await tailer.run() }
     await #expect(throws: StorageError.self) {
       while try await iterator.next() != nil {}

@@ -22,7 +22,7 @@ func change(_ number: Int, before: Int? = nil, after: Int? = 1, text: String = "
   return DocumentChange(name: name, before: before.map(document), after: after.map(document))
 }
 
-/// Commits one change at a time of day and returns its sequence.
+/// Commits one change with the given commit time and returns its sequence.
 @discardableResult
 func commit(
   _ change: DocumentChange,
@@ -40,7 +40,7 @@ func commit(
   return try await storage.commit(batch)
 }
 
-/// Commits one change and returns its record as its committer offers it.
+/// Commits one change and returns its entry as a committer offers it to the tailer.
 func commitEntry(_ change: DocumentChange, to storage: any OrderedStorage) async throws
   -> EventEntry
 {
@@ -57,14 +57,14 @@ func commitEntry(_ change: DocumentChange, to storage: any OrderedStorage) async
   return entry
 }
 
-/// Takes a sequence without an event, as the commits of other rooms do.
+/// Takes a sequence without an event, as commits of other modules do.
 func commitOther(to storage: any OrderedStorage) async throws {
   var batch = StorageBatch()
   batch.put(Keyspace("other"), [1], [1])
   try await storage.commit(batch)
 }
 
-/// The sequences of the records in the log.
+/// Returns the sequences of the records in the log.
 func logged(_ storage: any OrderedStorage) async throws -> [UInt64] {
   try await storage.read { snapshot in
     try CommitLog.records(after: 0, limit: .max, in: snapshot).map(\.sequence)

@@ -4,10 +4,10 @@ import RuntimeSupport
 import Synchronization
 import Testing
 
-/// Documents that others use, too; time passes only while the client waits.
+/// Transactions on contended documents; time passes only while the client waits.
 @Suite("Contention")
 struct ContentionTests {
-  /// A server, and the client's clock.
+  /// A server and the client's clock.
   private final class World: HTTPTransport {
     private struct State {
       var now = ContinuousClock.Instant.now
@@ -18,13 +18,13 @@ struct ContentionTests {
     private let answer: @Sendable (_ verb: String, _ count: Int) -> ScriptedHTTP.Answer
     let start: ContinuousClock.Instant
 
-    /// A server that answers each call according to its verb and how often that was called.
+    /// Creates a server that responds by the verb and the number of its calls.
     init(_ answer: @escaping @Sendable (_ verb: String, _ count: Int) -> ScriptedHTTP.Answer) {
       self.answer = answer
       start = state.withLock { $0.now }
     }
 
-    /// Never lets anybody commit.
+    /// Creates a server that refuses every commit.
     static func busy(_ code: Int = 409, _ status: String = "ABORTED") -> World {
       World { verb, _ in
         switch verb {
@@ -78,7 +78,7 @@ struct ContentionTests {
     }
 
     #expect(error?.code == .aborted)
-    // 0.01, 0.02 … 0.64 s, and then 1 s each.
+    // 0.01, 0.02, …, 0.64 s, then 1 s for each attempt.
     #expect(world.elapsed == .milliseconds(19_270))
     #expect(world.count("commit") == 7 + 18 + 1)
     #expect(world.count("rollback") == world.count("commit"))

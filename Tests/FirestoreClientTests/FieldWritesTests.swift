@@ -12,7 +12,7 @@ struct FieldWritesTests {
 
   private func path(_ text: String) throws -> FieldPath { try #require(FieldPath(text)) }
 
-  /// The parts of the only write of a batch.
+  /// Returns the parts of the only write in a batch.
   private func parts(
     _ build: (inout WriteBatch) throws -> Void
   ) throws -> (

@@ -382,7 +382,7 @@ struct TransactionTests {
   }
 }
 
-/// The waits that a client asked for.
+/// The record of a client's waits.
 final class WaitLog: Sendable {
   private let waits = Mutex<[Duration]>([])
   var all: [Duration] { waits.withLock { $0 } }

@@ -12,7 +12,7 @@ struct LiveFirestoreTests {
 
   init() throws {
     var environment = ProcessInfo.processInfo.environment
-    // A project of its own, so that each test has an empty database.
+    // A separate project, so that each test has an empty database.
     environment["GCLOUD_PROJECT"] = "demo-\(UInt32.random(in: 0...UInt32.max))"
     store = Firestore(try FirestoreSettings(environment: environment))
   }
@@ -88,7 +88,7 @@ struct LiveFirestoreTests {
     #expect(try await group.start(at: 2).get().map(\.id) == ["s2", "s1", "s0"])
     let names = try await seats.query.select([]).limit(1).get()
     #expect(names[0].fields.isEmpty)
-    // The rooms themselves were never written.
+    // The documents in `rooms` were never written themselves.
     #expect(
       try await store.collection("rooms").listDocuments().references.map(\.id) == ["r0", "r1"]
     )

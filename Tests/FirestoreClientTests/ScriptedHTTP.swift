@@ -1,7 +1,7 @@
 import OutboundHTTP
 import Synchronization
 
-/// Answers requests from a list, and keeps what was asked.
+/// An HTTP transport that returns scripted responses and records the requests.
 final class ScriptedHTTP: HTTPTransport {
   typealias Answer = Result<OutboundResponse, OutboundHTTPError>
 
@@ -27,7 +27,7 @@ final class ScriptedHTTP: HTTPTransport {
     )
   }
 
-  /// What was asked: method and path, then the body.
+  /// The method and path of each request.
   var calls: [String] {
     state.withLock { state in
       state.requests.map { request in

@@ -8,12 +8,12 @@ import Testing
 
 @testable import FirestoreClient
 
-/// Listening through streams that break.
+/// Listening over streams that break.
 @Suite("Listening")
 struct SnapshotsTests {
   private typealias Answer = Google_Firestore_V1_ListenResponse
 
-  /// Plays one stream after the other, and then stays silent.
+  /// A transport that plays scripted streams one after another and then stays silent.
   private final class ScriptedStreams: FirestoreTransport {
     struct Stream: Sendable {
       var answers: [Google_Firestore_V1_ListenResponse]
@@ -123,7 +123,7 @@ struct SnapshotsTests {
 
   private static func snapshot(_ time: Int64) -> Answer { change(.noChange, [], at: time) }
 
-  /// The first snapshots of a collection's listener, as documents' ids and numbers.
+  /// Returns the first snapshots of a collection, each as document IDs with numbers.
   private func listen(_ streams: ScriptedStreams, count: Int) async throws -> [[String]] {
     var shown: [[String]] = []
     for try await snapshot in streams.firestore.collection("c").snapshots() {

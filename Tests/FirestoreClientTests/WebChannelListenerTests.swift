@@ -14,7 +14,7 @@ struct WebChannelListenerTests {
     $0.addTarget.targetID = 1
   }
 
-  /// The target ids of the answers to one request.
+  /// Sends a request and returns the target IDs of its responses.
   private func listen(_ http: ScriptedHTTP, token: String? = "t") async throws -> [Int32] {
     let ids = Mutex<[Int32]>([])
     let listener = WebChannelListener(endpoint: "http://h", http: http, chunkBytesMax: 1000)

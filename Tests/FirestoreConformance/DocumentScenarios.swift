@@ -1,6 +1,6 @@
 import RuntimeSupport
 
-/// Single documents: the calls that create, read, list, update and delete.
+/// Calls that create, read, list, update and delete single documents.
 let documentScenarios: [Scenario] = [
   Scenario(
     "A document is created, read, updated and deleted",

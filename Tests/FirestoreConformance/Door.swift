@@ -7,17 +7,19 @@ import NIOPosix
 import OutboundHTTP
 import RuntimeSupport
 
-/// The two ways in, which must answer alike.
+/// The two protocols of the service, which must give the same responses.
 enum DoorKind: String, CaseIterable, Sendable {
   case gRPC, REST
 }
 
-/// One way into a running service; replies are JSON text, those of a streamed method an array.
+/// A client of a running service over one protocol.
+///
+/// Responses are JSON text; a streamed method returns an array.
 protocol Door: Sendable {
   func call(_ rpc: RPC, _ request: String, authorization: String?) async throws -> String
 }
 
-/// Calls over HTTP/2, each on a connection of its own.
+/// A gRPC client that opens one HTTP/2 connection for each call.
 struct GRPCDoor: Door {
   let port: Int
 
@@ -81,7 +83,7 @@ struct GRPCDoor: Door {
           }
         }
       } catch let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .noError {
-        // The server had answered and did not want the rest of the request.
+        // The server had already responded and refused the rest of the request.
       }
       return (trailers, received)
     }
@@ -90,7 +92,7 @@ struct GRPCDoor: Door {
   }
 }
 
-/// Calls over HTTP/1.1, making path and parameters from the request's JSON.
+/// A REST client that derives path and parameters from the request's JSON.
 struct RESTDoor: Door {
   let client: OutboundClient
   let port: Int
@@ -166,7 +168,7 @@ struct RESTDoor: Door {
     text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
   }
 
-  /// `mask.fieldPaths=a&mask.fieldPaths=b&pageSize=1` from the rest of a request.
+  /// Query parameters for the other members: `mask.fieldPaths=a&mask.fieldPaths=b&pageSize=1`.
   private static func parameters(_ members: [String: Any]) -> String {
     var items: [String] = []
     func add(_ name: String, _ value: Any) {
@@ -174,7 +176,7 @@ struct RESTDoor: Door {
       case let members as [String: Any]:
         for (key, value) in members { add("\(name).\(key)", value) }
       case let elements as [Any]: for element in elements { add(name, element) }
-      // Foundation tells `true` from `1` on some platforms only.
+      // Foundation distinguishes `true` from `1` on some platforms only.
       case let flag as Bool where name.hasSuffix("exists") || name == "showMissing":
         items.append("\(name)=\(flag)")
       default: items.append("\(name)=\(escaped("\(value)"))")
@@ -195,7 +197,7 @@ struct RESTDoor: Door {
   }
 }
 
-/// JSON as Foundation reads it.
+/// JSON in Foundation's representation.
 enum JSON {
   static func object(_ text: String) throws -> [String: Any] {
     try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
@@ -211,12 +213,12 @@ enum JSON {
     )
   }
 
-  /// Text with sorted keys and without what differs from run to run: times, tokens, `done`.
+  /// Returns the JSON with sorted keys and without values that vary by run: times, tokens, `done`.
   static func normalized(_ text: String) throws -> String {
     try Self.text(stripped(try JSONSerialization.jsonObject(with: Data(text.utf8))))
   }
 
-  /// The first value of a key, at any depth.
+  /// Returns the first value of a key at any depth.
   static func first(_ key: String, in value: Any) -> String? {
     if let members = value as? [String: Any] {
       return members[key] as? String
@@ -233,7 +235,7 @@ enum JSON {
     if let members = value as? [String: Any] {
       var kept: [String: Any] = [:]
       for (key, member) in members where !volatile.contains(key) {
-        // A large whole number may have been read as an integer.
+        // Foundation may have parsed a large whole number as an integer.
         let number = key == "doubleValue" ? (member as? Double).map { "\($0)" } : nil
         kept[key] = number ?? stripped(member)
       }

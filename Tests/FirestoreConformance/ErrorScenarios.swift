@@ -1,6 +1,6 @@
 import RuntimeSupport
 
-/// Bad input, with the codes and words that the official servers use.
+/// Invalid requests, with the codes and messages of the official servers.
 let errorScenarios: [Scenario] = [
   Scenario(
     "Bad names",
@@ -117,7 +117,7 @@ private func update(_ fields: String) -> String {
   #"{"update":{"name":"$R/c/a","fields":\#(fields)}}"#
 }
 
-/// A field of maps in maps, `levels` of them.
+/// A field with `levels` nested maps.
 private func deep(_ levels: Int) -> String {
   let opening = String(repeating: #"{"mapValue":{"fields":{"a":"#, count: levels)
   return #"{"a":\#(opening){"nullValue":null}\#(String(repeating: "}}}", count: levels))}"#

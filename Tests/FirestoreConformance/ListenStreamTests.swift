@@ -16,7 +16,7 @@ import Testing
 struct ListenStreamTests {
   private static let root = "projects/demo-psst/databases/(default)"
 
-  /// Requests that a test makes one by one.
+  /// A request stream that a test feeds one message at a time.
   private struct Requests<Message: Sendable>: Sendable {
     private let stream: AsyncStream<Message>
     let send: AsyncStream<Message>.Continuation
@@ -25,7 +25,7 @@ struct ListenStreamTests {
     init() {
       let (stream, send) = AsyncStream<Message>.makeStream()
       (self.stream, self.send) = (stream, send)
-      // One task takes them.
+      // Only one task calls `next`.
       nonisolated(unsafe) var iterator = stream.makeAsyncIterator()
       next = { await iterator.next() }
     }
@@ -50,7 +50,7 @@ struct ListenStreamTests {
     }
   }
 
-  /// What a client's two streams were sent.
+  /// The record of everything sent on a client's two streams.
   private final class Log: Sendable {
     let sent = Mutex<Set<String>>([])
     let acknowledgedCount = Mutex(-1)
@@ -125,7 +125,7 @@ struct ListenStreamTests {
       try await listening.value
 
       #expect(log.sent.withLock(\.count) == 200)
-      // Without the wait nearly all would be; a busy machine may let some pass.
+      // If the server did not wait, nearly all would be early. On a busy machine some still may be.
       #expect(log.earlyCount.withLock(\.self) < 100)
     }
   }

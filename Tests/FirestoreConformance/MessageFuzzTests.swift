@@ -3,16 +3,16 @@ import FuzzedDoors
 import TestSupport
 import Testing
 
-/// What clients never send, at all doors.
+/// Sends corrupted messages to all endpoints.
 ///
-/// `HEARTH_FUZZ_SECONDS` sets how long inputs are damaged; three by default. `make fuzz` does the same
-/// for long, guided by the code that it reaches.
+/// `HEARTH_FUZZ_SECONDS` sets the duration, three seconds by default. `make fuzz` runs the same
+/// targets for longer, guided by code coverage.
 @Suite("Damaged messages")
 struct MessageFuzzTests {
   private static let seconds =
     ProcessInfo.processInfo.environment["HEARTH_FUZZ_SECONDS"].flatMap { Double($0) } ?? 3
 
-  /// One to four changes to an input, behind the byte that chooses its door.
+  /// Applies one to four changes to an input, after the byte that selects its endpoint.
   private static func damage(
     _ input: [UInt8],
     _ others: [[UInt8]],

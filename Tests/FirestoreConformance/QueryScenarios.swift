@@ -459,7 +459,7 @@ private func refusedAggregation(_ aggregation: String, _ message: String) -> Sce
   )
 }
 
-/// A sum that would need an index with its field behind the name.
+/// A sum that needs an index with the summed field after the name.
 private func unsummable(_ query: String, parent: String = "$R") -> Scenario.Step {
   .fails(
     .runAggregationQuery,

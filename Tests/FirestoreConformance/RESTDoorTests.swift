@@ -2,7 +2,7 @@ import OutboundHTTP
 import RuntimeSupport
 import Testing
 
-/// What only REST has.
+/// Behavior that only REST has.
 @Suite("The REST door")
 struct RESTDoorTests {
   private let root = "/v1/projects/demo-psst/databases/(default)/documents"

@@ -24,7 +24,7 @@ struct RESTRouteTests {
       (.post, "\(root)/c/a:runQuery", .parent(.runQuery, name: "\(name)/c/a")),
       (.post, "\(root):listCollectionIds", .parent(.listCollectionIds, name: name)),
       (.post, "\(root):partitionQuery", .parent(.partitionQuery, name: name)),
-      // A colon in an id is a verb only where it is one, and never when it is encoded.
+      // A colon in an ID introduces a verb only where the API defines one, and never when encoded.
       (.post, "\(root)/c:commit", .createDocument(parent: name, collectionID: "c:commit")),
       (.post, "\(root)/c%3ArunQuery", .createDocument(parent: name, collectionID: "c:runQuery")),
       (.get, "\(root)/c/a:runQuery", .getDocument(name: "\(name)/c/a:runQuery")),

@@ -5,9 +5,9 @@ import SwiftProtobuf
 struct RPC: Sendable {
   let name: String
   let isStreamed: Bool
-  /// The request's bytes from its JSON.
+  /// Encodes a request's JSON as protobuf bytes.
   let bytes: @Sendable (String) throws -> [UInt8]
-  /// A reply's JSON from its bytes.
+  /// Decodes a response's protobuf bytes to JSON.
   let json: @Sendable ([UInt8]) throws -> String
 
   private init<Request: Message, Reply: Message>(

@@ -12,7 +12,7 @@ import StorageEngine
 import TestSupport
 import Testing
 
-/// Rules that decide about a store in memory.
+/// Tests of security rules that govern an in-memory store.
 @Suite("Rules of a store")
 struct RulesPolicyTests {
   private static let database = DatabaseName(project: "demo-psst")
@@ -20,7 +20,7 @@ struct RulesPolicyTests {
     UserIdentity(uid: "alice", claimsJSON: "{\"sub\":\"alice\"}")
   )
 
-  /// A store with rules, and the log of both.
+  /// A store with rules and a log that both write to.
   private struct Fixture {
     let log = LogCapture()
     let policy: RulesPolicy
@@ -41,7 +41,7 @@ struct RulesPolicyTests {
       )
     }
 
-    /// Puts a condition for `t/{id}` in force.
+    /// Loads a ruleset with the given condition for `t/{id}`.
     func load(_ condition: String) throws {
       let ruleset = try Ruleset(
         name: "f.rules",
@@ -73,7 +73,7 @@ struct RulesPolicyTests {
       )
     }
 
-    /// Whether Alice may get `t/x`.
+    /// Indicates whether the rules let Alice get `t/x`.
     func mayGet() async throws -> Bool {
       do {
         _ = try await store.lookUp(

@@ -11,7 +11,7 @@ import ServiceLifecycle
 import StorageEngine
 import TestSupport
 
-/// A service on a free port, over a store in memory.
+/// A service on a free port over an in-memory store.
 struct RunningFirestore: Sendable {
   let port: Int
   let service: FirestoreService
@@ -26,7 +26,7 @@ struct RunningFirestore: Sendable {
   }
 }
 
-/// Runs `body` with an empty service of its own, and stops it.
+/// Starts an empty service, runs `body` with it, and stops it.
 func withFirestore(
   budget: TransferBudget? = nil,
   _ body: (RunningFirestore) async throws -> Void

@@ -2,10 +2,11 @@ import Foundation
 import RuntimeSupport
 import Testing
 
-/// Calls made one after the other on an empty database, and what each must answer.
+/// A sequence of calls on an empty database and their expected responses.
 ///
-/// In requests and replies `$D` stands for the database's name, `$R` for its root, and other words
-/// with a dollar for what an earlier step kept. Replies are compared without times and tokens.
+/// In requests and responses `$D` stands for the database's name and `$R` for its document root.
+/// Other words with a dollar sign stand for values kept by earlier steps. Responses are compared
+/// without times and tokens.
 struct Scenario: Sendable, CustomTestStringConvertible {
   let title: String
   let steps: [Step]
@@ -16,14 +17,13 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     self.steps = steps
   }
 
-  /// One call.
   struct Step: Sendable {
     let rpc: RPC
     let request: String
     let expected: Expected
     var kept: [String: String] = [:]
 
-    /// Keeps a member of the reply, wherever it is, under a name.
+    /// Returns this step, keeping the first value of `member` in the response as `name`.
     func keeping(_ member: String, as name: String) -> Step {
       var step = self
       step.kept[name] = member
@@ -31,14 +31,14 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// What a call must come to.
+  /// The expected outcome of a call.
   enum Expected: Sendable {
     case reply(String)
     case error(StatusCode, String)
     case anything
   }
 
-  /// Runs the steps through a door.
+  /// Runs the steps through a client.
   func run(through door: any Door) async throws {
     var words = ["$D": Self.database, "$R": "\(Self.database)/documents"]
     func filledIn(_ text: String) -> String {
@@ -78,7 +78,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 }
 
 extension Scenario.Step {
-  /// A call that must answer so.
+  /// A call that must return `reply`.
   static func ok(_ rpc: RPC, _ request: String, _ reply: String) -> Self {
     Self(rpc: rpc, request: request, expected: .reply(reply))
   }
@@ -88,12 +88,12 @@ extension Scenario.Step {
     Self(rpc: rpc, request: request, expected: .anything)
   }
 
-  /// A call that must fail so.
+  /// A call that must fail with this code and message.
   static func fails(_ rpc: RPC, _ request: String, _ code: StatusCode, _ message: String) -> Self {
     Self(rpc: rpc, request: request, expected: .error(code, message))
   }
 
-  /// Stores documents below the root from `path: fields` pairs in the wire's form.
+  /// Stores documents below the root from `path: fields` pairs in wire JSON.
   static func store(_ documents: KeyValuePairs<String, String>) -> Self {
     let writes = documents.map { #"{"update":{"name":"$R/\#($0)","fields":\#($1)}}"# }
     return ok(.commit, #"{"database":"$D","writes":[\#(writes.joined(separator: ","))]}"#)
@@ -104,14 +104,14 @@ extension Scenario.Step {
     ok(.commit, #"{"database":"$D","writes":[\#(writes)]}"#)
   }
 
-  /// Reads a document, which must have these fields.
+  /// Reads a document that must have exactly these fields.
   static func document(_ path: String, _ fields: String) -> Self {
     let reply =
       fields == "{}" ? #"{"name":"$R/\#(path)"}"# : #"{"name":"$R/\#(path)","fields":\#(fields)}"#
     return ok(.getDocument, #"{"name":"$R/\#(path)"}"#, reply)
   }
 
-  /// Reads a document, which must be missing.
+  /// Reads a document that must not exist.
   static func missing(_ path: String) -> Self {
     fails(
       .getDocument,
@@ -121,7 +121,7 @@ extension Scenario.Step {
     )
   }
 
-  /// Runs a query at the root, which must find these documents of a collection in this order.
+  /// Runs a query at the root that must find these documents in this order.
   static func query(_ query: String, finds ids: String...) -> Self {
     let replies = ids.map { #"{"document":{"name":"$R/\#($0)"}}"# }
     let keysOnly = #""select":{"fields":[{"fieldPath":"__name__"}]}"#

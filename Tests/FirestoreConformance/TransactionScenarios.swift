@@ -1,6 +1,6 @@
 import RuntimeSupport
 
-/// Transactions, which a client drives with a token.
+/// Transactions that a client drives with a token.
 let transactionScenarios: [Scenario] = [
   Scenario(
     "A transaction reads, writes and commits once, though the commit is sent twice",

@@ -1,12 +1,12 @@
 import DocumentModel
 import TestSupport
 
-/// Random values for the round trips.
+/// Random values for round-trip tests.
 struct Samples {
   var generator: SeededGenerator
   let database = DatabaseName(project: "demo-psst")
 
-  /// A value that Firestore can hold; arrays hold no arrays.
+  /// Returns a value that Firestore can store; arrays contain no arrays.
   mutating func value(depth: Int = 4, insideArray: Bool = false) -> FirestoreValue {
     switch Int.random(in: 0..<(depth > 0 ? 13 : 9), using: &generator) {
     case 0: .null
@@ -30,7 +30,7 @@ struct Samples {
     }
   }
 
-  /// A map or a document's fields.
+  /// Returns the fields of a map or document.
   mutating func fields(depth: Int = 4) -> MapValue {
     var fields: MapValue = [:]
     for key in ["a", "a.b", "é", "_x"].shuffled(using: &generator).prefix(2) {

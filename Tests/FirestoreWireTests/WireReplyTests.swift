@@ -20,7 +20,7 @@ struct WireReplyTests {
     )
   }
 
-  /// Compares what both serialize to, since two NaN in a message are not equal.
+  /// Compares the serialized forms, because NaNs in messages are never equal.
   private func expectSame(_ reply: some WireReply) throws {
     var options = BinaryEncodingOptions()
     options.useDeterministicOrdering = true

@@ -154,7 +154,7 @@ struct InvocationGatewayTests {
 
     #expect(response.status.code == status)
     #expect(text.contains(#""status":"\#(name)""#))
-    // These are the pool's own words, and hold nothing of a worker's.
+    // Errors of these kinds come from the pool itself and contain nothing from a worker.
     #expect([.overloaded, .placesTaken].contains(kind) == text.contains("password"))
     #expect(text.contains("(id)") || ![.crashed, .timedOut, .failed].contains(kind))
     #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
@@ -383,7 +383,7 @@ struct FunctionTargetTests {
   }
 }
 
-/// An invoker in memory: what it answers is a closure.
+/// An invoker whose replies come from a closure.
 private final class StandInInvoker: FunctionInvoker {
   private let answer:
     @Sendable (InvocationRequest) async -> Result<InvocationReply, InvocationError>
@@ -440,7 +440,6 @@ extension Request {
 }
 
 extension Response {
-  /// The whole body as text.
   fileprivate var text: String {
     get async throws {
       String(buffer: try await body.collect(upTo: 1 << 20))

@@ -351,7 +351,7 @@ struct CallableProtocolTests {
     )
   }
 
-  /// What a page of an origin is told, by a call and by a preflight.
+  /// Returns the allowed origins in the responses to a call and to a preflight.
   private func allowed(
     _ name: String,
     _ origin: String,
@@ -390,7 +390,7 @@ struct CallableProtocolTests {
     #expect(try await allowed("none", a, by: harness) == [nil, nil])
     #expect(try await allowed("standard", a, by: harness) == [a, a])
     #expect(try await allowed("stream", a, by: harness) == [nil, nil])
-    // The call itself is answered: it is the browser that keeps the reply from the page.
+    // The call itself succeeds; the browser withholds the response from the page.
     let closed = try await harness.call("none", #"{"data":1}"#, headers: [.origin: a])
     #expect(closed.status == 200 && closed.body == #"{"result":1}"#)
     let refused = try await harness.call("none", "{}", headers: [.origin: a])

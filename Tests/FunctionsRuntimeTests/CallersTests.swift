@@ -36,7 +36,7 @@ struct CallersTests {
     }
   }
 
-  /// The callers of the tests by the value of their `Authorization` header.
+  /// The callers, distinguished by their `Authorization` headers.
   private enum Caller: Sendable {
     case nobody
     case owner
@@ -54,7 +54,7 @@ struct CallersTests {
     }
   }
 
-  /// Calls with data that does not decode where `data` says so.
+  /// Calls a function; pass `data` that does not decode to make decoding fail.
   private func call(
     _ name: String,
     as caller: Caller,

@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-/// Elements that handlers have left for a test.
+/// Values that handlers record for a test.
 final class Seen<Element: Sendable>: Sendable {
   private let elements = Mutex<[Element]>([])
 
@@ -23,7 +23,7 @@ final class Seen<Element: Sendable>: Sendable {
 }
 
 extension HostHarness {
-  /// Posts a body with headers of any kind.
+  /// Posts a body with arbitrary headers.
   func post(
     _ name: String,
     _ body: String,
@@ -188,7 +188,7 @@ struct CloudEventTests {
       }
     }
     let name = "projects/p/databases/(default)/documents/users/u1"
-    // Field 1 of the event is a document, whose field 1 is its name.
+    // Field 1 of the event is a document, and field 1 of the document is its name.
     let document = [0x0A, UInt8(name.utf8.count)] + Array(name.utf8)
     let message = [0x0A, UInt8(document.count)] + document
     let base64 = Data(message).base64EncodedString()

@@ -14,7 +14,7 @@ struct DocumentEventTests {
     var sentAt: Timestamp?
   }
 
-  /// What the handlers were given.
+  /// Values that the handlers received.
   private final class Seen<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 
@@ -260,7 +260,7 @@ struct DocumentEventTests {
         "The trigger's pattern captures no 'chatID'; it captures: chatId, messageId.",
       ]
     )
-    // Only a wait that follows is no error.
+    // Only a wait that is followed by a retry is not logged as an error.
     let waits = harness.log.entries(atLeast: .warning).filter { $0.level == .warning }
     #expect(waits.map { $0.metadata["error"] } == ["not yet"])
   }

@@ -12,7 +12,7 @@ import RuntimeSupport
 import SwiftProtobuf
 import TestSupport
 
-/// An app's host without sockets, and what it logged.
+/// An app's host without sockets, and its log.
 struct HostHarness {
   let host: FunctionHost
   let log = LogCapture()
@@ -35,7 +35,7 @@ struct HostHarness {
     var headers: HTTPFields
   }
 
-  /// Posts JSON to a callable; nil headers are left out.
+  /// Posts JSON to a callable; nil headers are omitted.
   func call(
     _ name: String,
     _ json: String,

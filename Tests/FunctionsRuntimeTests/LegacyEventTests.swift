@@ -10,7 +10,7 @@ struct LegacyEventTests {
     var type: String
     var source: String
     var subject: String?
-    /// The data that must come out; nil for what went in.
+    /// The expected data; nil if it must equal the input.
     var data: String?
   }
 

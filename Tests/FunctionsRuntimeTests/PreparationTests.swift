@@ -23,7 +23,7 @@ struct PreparationTests {
     )
   }
 
-  /// Two functions with a preparation of their own, two that share one, and one without.
+  /// An app with two functions that have preparations, two that share one, and one without.
   private func app(_ seen: Seen<String>) -> FunctionsApp {
     FunctionsApp {
       callable("z").prepared { seen.add("z") }

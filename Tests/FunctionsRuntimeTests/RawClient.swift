@@ -2,12 +2,12 @@ import HTTPSupport
 import NIOCore
 import NIOPosix
 
-/// A client that writes and reads HTTP as text over one connection.
+/// A client that sends and receives HTTP as text over one connection.
 struct RawClient {
   private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
   private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
 
-  /// Connects, runs `body` and closes.
+  /// Connects, runs `body` and closes the connection.
   static func with<Result: Sendable>(
     _ address: ServerAddress,
     _ body: (inout RawClient) async throws -> Result
@@ -33,7 +33,7 @@ struct RawClient {
     }
   }
 
-  /// Sends a call and does not wait.
+  /// Sends a call without waiting for the response.
   func send(_ name: String, _ json: String) async throws {
     let text =
       "POST /\(name) HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -41,12 +41,12 @@ struct RawClient {
     try await outbound.write(ByteBuffer(string: text))
   }
 
-  /// Sends text as it is.
+  /// Sends text verbatim.
   func send(raw text: String) async throws {
     try await outbound.write(ByteBuffer(string: text))
   }
 
-  /// Reads until what comes contains `text`, or the server closes.
+  /// Reads until the received text contains `text` or the server closes.
   mutating func receive(until text: String) async throws -> String {
     var received = ""
     while !received.contains(text), let bytes = try await inbound.next() {

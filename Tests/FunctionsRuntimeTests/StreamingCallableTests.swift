@@ -213,7 +213,7 @@ struct StreamingCallableTests {
     let app = FunctionsApp {
       OnStreamingCall<FirestoreValue, _, Int>("stay") { _, stream in
         try await stream.send(1)
-        // Heeds nothing but the end of the test.
+        // Ignores everything except the end of the test.
         await Task.detached { for await _ in ends {} }.value
       }
     }

@@ -111,7 +111,7 @@ struct TaskTests {
   }
 }
 
-/// A server that remembers what it was sent and answers as scripted.
+/// A server that records its requests and sends a scripted response.
 private final class ScriptedServer: HTTPTransport {
   private let sent = Mutex<[OutboundRequest]>([])
   private let status: Int
@@ -130,7 +130,7 @@ private final class ScriptedServer: HTTPTransport {
   }
 }
 
-/// Credentials that are words.
+/// Credentials with fixed strings.
 private struct Words: AccessTokenSource {
   func token() async throws -> String { "ya29" }
   func reject(_ token: String) async {}
@@ -160,7 +160,7 @@ struct EnqueueTests {
     )
   }
 
-  /// The task of a request, its body decoded.
+  /// Returns the task in a request, with its body decoded.
   private func task(_ request: OutboundRequest?) throws -> [String: String] {
     struct Body: Decodable {
       struct Task: Decodable {

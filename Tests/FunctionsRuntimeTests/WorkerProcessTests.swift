@@ -5,7 +5,7 @@ import Invocation
 import TestSupport
 import Testing
 
-/// The sample functions as a process of their own, as a worker pool runs them.
+/// The sample functions in their own process, as a worker pool runs them.
 private final class SampleWorker: Sendable {
   let socket: String
   private let folder: TemporaryFolder
@@ -29,7 +29,7 @@ private final class SampleWorker: Sendable {
     let (lines, continuation) = AsyncStream<WorkerLogLine>.makeStream()
     self.lines = lines
     let reader = output.fileHandleForReading
-    // A thread of its own that ends with the process: the end of its output ends the loop.
+    // A separate thread, which ends with the process: the loop ends at the end of the output.
     Thread.detachNewThread {
       var rest = Data()
       while case let data = reader.availableData, !data.isEmpty {
@@ -37,7 +37,7 @@ private final class SampleWorker: Sendable {
         while let end = rest.firstIndex(of: 10) {
           let line = Data(rest[rest.startIndex..<end])
           rest = Data(rest[(end + 1)...])
-          // Lines that are not of this form are the function's own output.
+          // Other lines are the function's own output.
           if let parsed = try? JSONDecoder().decode(WorkerLogLine.self, from: line) {
             continuation.yield(parsed)
           }
@@ -55,7 +55,7 @@ private final class SampleWorker: Sendable {
 
   var address: ServerAddress { .unixSocket(path: socket) }
 
-  /// Waits for a line with this message; nil when the process ended without one.
+  /// Waits for a line with this message; nil if the process ends without it.
   @discardableResult
   func line(_ message: String) async -> WorkerLogLine? {
     await lines.first { $0.message == message }
@@ -67,7 +67,7 @@ private final class SampleWorker: Sendable {
 
   func closeInput() throws { try input.fileHandleForWriting.close() }
 
-  /// The exit status, once the output has ended.
+  /// Waits for the end of the output and returns the exit status.
   func exitStatus() async -> Int32 {
     for await _ in lines {}
     return await blocking { [process] in
@@ -77,10 +77,10 @@ private final class SampleWorker: Sendable {
   }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs blocking work on a new thread.
 ///
-/// On the shared ones it could wait for a process that another test, waiting for a thread, has to
-/// end.
+/// On a shared thread it could wait for a process that another test must end, while that test waits
+/// for a thread.
 private func blocking<Result: Sendable>(
   _ work: @escaping @Sendable () -> Result
 ) async -> Result {
@@ -96,7 +96,7 @@ struct WorkerProcessTests {
     arguments: [("--help", 0), ("-h", 0), ("--prot", 2), ("x", 2)] as [(String, Int32)]
   )
   func arguments(argument: String, status: Int32) async throws {
-    // No suite answers there, and help needs none.
+    // No suite runs there, and help needs none.
     let hub = status == 0 ? ["HEARTH_HUB": "127.0.0.1:1"] : [:]
     let worker = try SampleWorker(hub, arguments: [argument])
 
@@ -206,7 +206,7 @@ struct WorkerProcessTests {
     process.standardError = errors
     let input = Pipe()
     process.standardInput = input
-    // Open until the process has ended, which nothing depends on.
+    // Kept open until the process has ended; an error of closing does not matter.
     defer { try? input.fileHandleForWriting.close() }
     try process.run()
     return await blocking { [process] in

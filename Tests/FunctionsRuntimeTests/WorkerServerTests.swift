@@ -90,7 +90,7 @@ struct WorkerServerTests {
     try await withServer(app) { address in
       var beginnings = begun.stream.makeAsyncIterator()
       var ends = cancelled.stream.makeAsyncIterator()
-      // On a fresh connection, and on one that has served a call before.
+      // On a new connection and on one that has already served a call.
       for callsBefore in 0...1 {
         try await RawClient.with(address) { client in
           for _ in 0..<callsBefore {
@@ -159,7 +159,7 @@ struct WorkerServerTests {
           try await client.send(raw: "0\r\n\r\n")
           #expect(try await client.receive(until: "0\r\n\r\n").hasSuffix("0\r\n\r\n"))
 
-          // This one does not read its body, which comes after the answer.
+          // This function does not read its body, which arrives after the response.
           try await client.send(
             raw: "PUT /early HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
           )

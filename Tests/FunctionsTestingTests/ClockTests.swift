@@ -5,7 +5,7 @@ import Testing
 struct ClockTests {
   private static let start = Timestamp(microseconds: 1_767_225_600_000_000)
 
-  /// Runs a test with a function that logs the times at which it runs.
+  /// Runs a test with a function that logs the time of each run.
   private func withNightly(
     _ schedule: String,
     timeZone: String? = nil,
@@ -95,7 +95,7 @@ struct ClockTests {
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      // The eighth retry comes after 255 seconds, on the way to which four minutes have passed.
+      // The eighth retry comes after 255 seconds, and four full minutes pass until then.
       #expect(suite.runCount(of: failing) == 9)
       let minutes = (1...4).map { minute in
         Timestamp(microseconds: Self.start.microseconds + minute * 60_000_000).description

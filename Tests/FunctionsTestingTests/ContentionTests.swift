@@ -8,7 +8,7 @@ struct ContentionTests {
   func counter() async throws {
     try await withFunctions { world in
       FunctionsApp {
-        // On a busy machine this takes longer than a minute.
+        // On a busy machine this can take longer than a minute.
         OnDocumentCreated<FirestoreDocument>(
           "count",
           at: "things/{id}",

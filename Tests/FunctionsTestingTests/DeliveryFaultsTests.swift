@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Delivery faults")
 struct DeliveryFaultsTests {
-  /// The order in which a chain's events reached their functions.
+  /// Returns the order in which a chain's events reached their functions.
   private func order(
     _ faults: DeliveryFaults?,
     documents: Int = 6
@@ -77,7 +77,7 @@ struct DeliveryFaultsTests {
     #expect(runs.count == 18)
   }
 
-  /// Counts users, in one of two ways.
+  /// Creates a function that counts users, idempotently or not.
   private func counting(_ firestore: Firestore, isIdempotent: Bool) -> FunctionsApp {
     FunctionsApp {
       OnDocumentCreated<FirestoreDocument>("count", at: "users/{userId}") { event in

@@ -64,7 +64,7 @@ struct EventTests {
     }
   }
 
-  // MARK: Through the protocol
+  // MARK: Events through the protocol
 
   @Test("A document event made by hand reaches its function decoded, and nothing is written")
   func deliversDocuments() async throws {

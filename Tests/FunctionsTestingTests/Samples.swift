@@ -3,7 +3,7 @@ import Synchronization
 
 /// Functions for the suites under test.
 enum Sample {
-  /// Logs whom it greets.
+  /// Logs the user that it greets.
   static var greet: OnDocumentCreated<FirestoreDocument> {
     .init("greet", at: "users/{userId}") { event in
       let user = try event.params.userId
@@ -11,7 +11,7 @@ enum Sample {
     }
   }
 
-  /// Passes each document of `a` on to `b`, those of `b` to `c`, and those of `c` to `d`.
+  /// A chain of triggers that copy each document of `a` to `b`, of `b` to `c`, and of `c` to `d`.
   struct Chain: Sendable {
     let firestore: Firestore
 
@@ -34,7 +34,7 @@ enum Sample {
     }
   }
 
-  /// Runs a test with the chain in its hand.
+  /// Runs a test with the chain.
   static func withChain<Output>(
     _ faults: DeliveryFaults? = nil,
     test: (FunctionsSuite, Chain) async throws -> Output
@@ -47,7 +47,7 @@ enum Sample {
     )
   }
 
-  /// Fails its first `failures` runs, or all of them.
+  /// Creates a function whose first `failures` runs fail.
   static func failing(
     _ failures: Int = .max,
     retry: Bool,
@@ -63,12 +63,12 @@ enum Sample {
     }
   }
 
-  /// Fails each time.
+  /// A function that always fails.
   static var failingToo: OnDocumentCreated<FirestoreDocument> {
     .init("failsToo", at: "users/{userId}") { _ in throw Broken() }
   }
 
-  /// Does not end before it is cancelled, and then tells.
+  /// Creates a function that runs until it is cancelled, and then calls `onEnd`.
   static func hanging(
     timeout: Duration? = nil,
     onEnd: @escaping @Sendable () -> Void = {}
@@ -84,7 +84,7 @@ enum Sample {
   }
 }
 
-/// Counts from 1, from any thread.
+/// A thread-safe counter that starts at 1.
 final class Counter: Sendable {
   private let count = Mutex(0)
   var value: Int { count.withLock { $0 } }
@@ -98,7 +98,7 @@ final class Counter: Sendable {
   }
 }
 
-/// Keeps texts in the order of their coming, from any thread.
+/// A thread-safe list of texts in order of arrival.
 final class Seen: Sendable {
   private let texts = Mutex<[String]>([])
   var all: [String] { texts.withLock { $0 } }

@@ -60,7 +60,7 @@ struct SettleTests {
 
       #expect(suite.runs(of: failing).map(\.attempt) == [1, 2, 3, 4])
       #expect(try await suite.deliveries(of: failing).map(\.state) == [.succeeded])
-      // The waits of 1, 2 and 4 seconds have passed for documents too.
+      // The delays of 1, 2 and 4 seconds also show in the documents' times.
       let later = try await suite.firestore.document("users/tom").set([:])
       let times = try [start, later].map { try #require($0.updateTime).microseconds }
       #expect(times[1] - times[0] >= 7_000_000)
@@ -76,7 +76,7 @@ struct SettleTests {
 
       let delivery = try #require(try await suite.deliveries(of: failing).first)
       #expect(delivery.state == .dead)
-      // Waits of 1 s to 512 s, then one every ten minutes.
+      // Delays from 1 s to 512 s, then one attempt every ten minutes.
       #expect(delivery.attempts == 153)
       #expect(suite.runCount(of: failing) == 153)
     }

@@ -157,7 +157,7 @@ struct SuiteTests {
   }
 }
 
-/// Returns once a function has begun to run.
+/// Returns once a run of a function has begun.
 func started(_ function: some CloudFunction, in suite: FunctionsSuite) async {
   while suite.runCount(of: function) == 0 { await Task.yield() }
 }

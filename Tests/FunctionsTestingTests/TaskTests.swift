@@ -10,7 +10,7 @@ struct TaskTests {
     var number: Int
   }
 
-  /// Logs what it is given and when.
+  /// Creates a function that logs its task and the time.
   private func work(
     _ world: FunctionsWorld,
     failing: Bool = false,
@@ -27,7 +27,7 @@ struct TaskTests {
     }
   }
 
-  /// Runs a test with the function in its hand.
+  /// Runs a test with the function.
   private func run(
     failing: Bool = false,
     retry: RetryPolicy? = nil,
@@ -42,7 +42,7 @@ struct TaskTests {
     }
   }
 
-  /// A trigger that fills a queue, and the function that works through it.
+  /// An app with a trigger that fills a queue and the function that processes the queue.
   private static func app(_ work: OnTaskDispatched<Job>) -> FunctionsApp {
     FunctionsApp {
       work
@@ -84,7 +84,8 @@ struct TaskTests {
       try await suite.settle()
 
       let lines = suite.logs(of: work).map(\.message)
-      // Duplicates of the trigger add nothing, as the task has a name; the task's own are runs.
+      // Duplicates of the trigger add no task, because the task has a name. Duplicates of the task
+      // add runs.
       guard faults?.duplicates == true else {
         #expect(lines.sorted() == ["1 at 60", "2 at 60", "3 at 60"])
         return

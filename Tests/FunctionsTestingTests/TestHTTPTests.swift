@@ -5,7 +5,7 @@ import Testing
 struct TestHTTPTests {
   private static let url = "https://api.example.com/x"
 
-  /// Has a trigger that sends one request to an address that the document holds.
+  /// An app with a trigger that sends one request to the URL in the document.
   private struct Sending: Sendable {
     let world: FunctionsWorld
 
@@ -52,7 +52,7 @@ struct TestHTTPTests {
       #expect(error?.kind == .unscriptedRequests)
       #expect(error?.message.contains("POST https://api.example.com/x?a=1") == true)
       #expect(try await suite.deliveries().map(\.state) == [.failed])
-      // Reported once.
+      // The request is reported only once.
       try await suite.settle()
     }
   }
@@ -61,7 +61,7 @@ struct TestHTTPTests {
   func unscriptedAtTheEnd() async throws {
     let error = await #expect(throws: FunctionsTestingError.self) {
       try await withFunctions(sending) { suite in
-        // What the sender makes of its failure is not the point here.
+        // The sender's error does not matter here.
         _ = try? await suite.http.send(OutboundRequest(url: Self.url))
       }
     }
@@ -103,7 +103,7 @@ struct TestHTTPTests {
     }
   }
 
-  /// Answers each request with its own address.
+  /// A transport that responds to each request with the request's URL.
   private struct Echo: HTTPTransport {
     func send(_ request: OutboundRequest) async throws -> OutboundResponse {
       OutboundResponse(status: 200, body: Array(request.url.utf8))

@@ -4,11 +4,11 @@ import FuzzedDoors
 import Synchronization
 
 #if FUZZING
-  /// The doors, made anew now and then because a store in memory only grows.
+  /// The fuzz target, replaced regularly because an in-memory store only grows.
   let doors = Mutex((current: FuzzTarget(), inputs: 0))
   let inputsOfStore = 5000
 
-  /// Gives one input to the doors; a server at fault ends the process, which keeps the input.
+  /// Runs one input; a server fault ends the process, and libFuzzer then saves the input.
   func takeInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: bytes, count: count))
     let (current, old) = doors.withLock { doors -> (FuzzTarget, FuzzTarget?) in
@@ -28,7 +28,7 @@ import Synchronization
     return 0
   }
 
-  /// libFuzzer's loop, which `-sanitize=fuzzer` links.
+  /// libFuzzer's main loop, linked by `-sanitize=fuzzer`.
   @_silgen_name("LLVMFuzzerRunDriver")
   func runFuzzer(
     _ count: UnsafeMutablePointer<CInt>,

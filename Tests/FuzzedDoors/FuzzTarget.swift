@@ -19,24 +19,27 @@ import SwiftProtobuf
 import Synchronization
 import TestSupport
 
-/// Firestore's doors and the rules' compiler, to which any bytes can be given.
+/// A fuzz target for Firestore's endpoints and the rules compiler, which accept any bytes.
 ///
-/// The first byte of an input chooses the door; 255 stands for security rules. A call's message follows it; the messages of a stream
-/// are each preceded by their length in two bytes, the high one first; a request over HTTP is its
-/// method, a space, its target, a line end, and its body.
+/// The first byte of an input selects the endpoint; 255 selects security rules. The rest depends on
+/// the endpoint:
+///
+/// - A call is followed by its message.
+/// - A stream is followed by its messages, each after its length in two big-endian bytes.
+/// - An HTTP request is its method, a space, its target, a newline, and its body.
 package final class FuzzTarget: Sendable {
-  /// The doors, by the first byte's remainder.
+  /// The endpoints, numbered by the remainder of the first byte.
   package enum Door: UInt8, CaseIterable {
     case commit, batchWrite, runQuery, runAggregationQuery, batchGetDocuments, listDocuments
     case listen, write, http, listenChannel, writeChannel
 
-    /// The door of an input: by the remainder of its first byte.
+    /// Selects the endpoint of an input by the remainder of its first byte.
     init?(_ first: UInt8) { self.init(rawValue: first % UInt8(Self.allCases.count)) }
   }
 
-  /// Inputs that reach all the code that any known ones reach; found by `make fuzz`.
+  /// Inputs that cover all code that any known input covers; found by `make fuzz`.
   ///
-  /// Throws what reading their file throws.
+  /// Throws if the file cannot be read.
   package static func corpus() throws -> [[UInt8]] {
     let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "corpus.base64")
     return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap {
@@ -44,7 +47,7 @@ package final class FuzzTarget: Sendable {
     }
   }
 
-  /// Codes that say that the server is at fault, upon which clients try for minutes.
+  /// Codes that blame the server; clients retry them for minutes.
   private static let faults: Set<StatusCode> = [.internal, .unknown, .unavailable, .dataLoss]
   private static let database = "projects/p/databases/(default)"
 
@@ -52,7 +55,7 @@ package final class FuzzTarget: Sendable {
   private let log: LogCapture
   private let running: Task<Void, Never>
 
-  /// Doors of an empty store in memory.
+  /// Creates the endpoints over an empty in-memory store.
   package init() {
     log = LogCapture()
     let logger = log.logger(level: .error)
@@ -78,13 +81,13 @@ package final class FuzzTarget: Sendable {
     }
   }
 
-  /// Ends what runs for the doors.
+  /// Stops the background tasks of the endpoints.
   package func stop() async {
     running.cancel()
     await running.value
   }
 
-  /// Gives an input to its door; returns why the server is at fault, or nil.
+  /// Runs an input; returns a description of a server fault, or nil.
   package func take(_ input: [UInt8]) async -> String? {
     guard let first = input.first, let door = Door(first) else { return nil }
     if first == Self.rulesByte {
@@ -94,9 +97,9 @@ package final class FuzzTarget: Sendable {
     do {
       try await take(Array(input.dropFirst()), at: door)
     } catch is BinaryDecodingError {
-      // The transport refuses it.
+      // The transport rejects the request.
     } catch is CancellationError {
-      // The client has left.
+      // The client has disconnected.
     } catch {
       let told = service.told(error)
       if Self.faults.contains(told.statusCode) {
@@ -106,16 +109,18 @@ package final class FuzzTarget: Sendable {
     return log.entries(atLeast: .error).first.map { "\(door): \($0.message) \($0.metadata)" }
   }
 
-  /// The first byte of security rules, which are loaded and then asked for a document and a query.
+  /// The first byte that selects security rules.
+  ///
+  /// The rules are compiled and then decide a get and a list.
   private static let rulesByte: UInt8 = 255
 
-  /// What has no document at all, so that rules which look for one find none.
+  /// A database without documents.
   private struct NoDocuments: RulesDocuments {
     func document(_ path: RulePath, after: Bool) -> RuleValue? { nil }
   }
 
   private func judge(_ bytes: [UInt8]) {
-    // What is wrong with rules is said by an error, never by an end of the process.
+    // Invalid rules must cause an error and never end the process.
     guard let rules = try? Ruleset(name: "f", content: String(decoding: bytes, as: UTF8.self))
     else { return }
     let path = ["databases", "(default)", "documents", "a"].map { RulesRequest.PathStep.known($0) }
@@ -201,7 +206,7 @@ package final class FuzzTarget: Sendable {
     )
     guard line.count == 2, let method = HTTPRequest.Method(String(line[0])) else { return }
     let target = String(line[1])
-    // Channels have doors of their own, and a channel of nobody lasts for a minute.
+    // Channels have separate endpoints, and an abandoned channel lasts for a minute.
     guard !target.contains("channel") else { return }
     let response = await service.respond(
       to: request(method, target, halves.count == 2 ? Array(halves[1]) : [])
@@ -209,7 +214,7 @@ package final class FuzzTarget: Sendable {
     try await check(response)
   }
 
-  /// Opens a channel with the messages' JSON, takes its first chunk, and ends it.
+  /// Opens a channel with the messages as JSON, reads its first chunk, and closes it.
   private func channel(_ method: String, _ bytes: [UInt8]) async throws {
     let path = "/google.firestore.v1.Firestore/\(method)/channel"
     let database = #"{"database":"\#(Self.database)"}"#
@@ -263,7 +268,7 @@ package final class FuzzTarget: Sendable {
     }
   }
 
-  /// The messages of a stream.
+  /// Splits the bytes into the messages of a stream.
   private static func messages(_ bytes: [UInt8]) -> [[UInt8]] {
     var rest = bytes[...]
     var messages: [[UInt8]] = []

@@ -42,8 +42,8 @@ struct GoogleCredentialsTests {
     )
   }
 
-  // caller 1   fetch ---- held ---------- token-1
-  // caller 2…8        wait ------ release token-1
+  // caller 1      fetch ---- held ---------- token-1
+  // callers 2…8        wait ------- release  token-1
   @Test("Many callers at once make one request")
   func oneFetch() async throws {
     let credentials = credentials()

@@ -2,7 +2,7 @@ import Foundation
 import OutboundHTTP
 import Synchronization
 
-/// A token endpoint in memory: numbers its tokens, or fails as told, and can be made to wait.
+/// An in-memory token endpoint that numbers its tokens, and fails or waits on demand.
 final class TokenServer: HTTPTransport {
   private struct State {
     var faults: [Fault] = []
@@ -27,7 +27,7 @@ final class TokenServer: HTTPTransport {
 
   func fail(_ faults: Fault...) { state.withLock { $0.faults += faults } }
 
-  /// Lets requests wait until `release`.
+  /// Makes requests wait until `release`.
   func hold() { state.withLock { $0.isHeld = true } }
 
   func release() {
@@ -39,7 +39,7 @@ final class TokenServer: HTTPTransport {
     for waiter in held { waiter.resume() }
   }
 
-  /// Returns once a request waits.
+  /// Returns once a request is waiting.
   func heldRequest() async {
     await withCheckedContinuation { continuation in
       let isThere = state.withLock { state in
@@ -82,7 +82,7 @@ final class TokenServer: HTTPTransport {
   }
 }
 
-/// A clock that a test sets, and the waits that were asked of it.
+/// A clock that a test sets, and a record of the requested waits.
 final class TestTime: Sendable {
   private let state = Mutex((now: Date(timeIntervalSince1970: 1_795_244_400), waits: [Duration]()))
 

@@ -17,7 +17,7 @@ struct GRPCMemoryTests {
     )
   }
 
-  /// Waits for the error of a sender whose client has no room.
+  /// Starts a send to a client without a flow-control window; returns the status that ends it.
   private func stalledSend(_ writer: GRPCStreamWriter) -> Task<StatusCode?, Never> {
     writer.setWritable(false)
     return Task {
@@ -58,7 +58,7 @@ struct GRPCMemoryTests {
     #expect(throws: budget.error.exhausted) { try other.hold(50) }
     let send = stalledSend(slow)
     while true {
-      // Once the slow client's sender waits, its memory is there for others.
+      // When the slow client's send waits, its memory becomes available to other calls.
       if (try? other.hold(50)) != nil { break }
       await Task.yield()
     }
@@ -79,7 +79,7 @@ struct GRPCMemoryTests {
         try await RawHTTP2.with(address) { reader in
           try await reader.send { bytes in
             bytes.writeString(RawHTTP2.preface)
-            // It lets nothing come, so the reply stays until the connection ends.
+            // A window of zero blocks the reply, so it stays in memory until the connection ends.
             bytes.writeSettings([HTTP2Setting(id: HTTP2Setting.initialWindowSize, value: 0)])
             bytes.writeHeaders(stream: 1, block: .callHead("/test.Echo/Say"), end: false)
             bytes.writeData(stream: 1, bytes: try framed(""))

@@ -80,7 +80,7 @@ struct GRPCServerTests {
     }
   }
 
-  /// Path, headers, expected status and message.
+  /// Each row: path, headers, expected status and message.
   private static let refused: [(String, HPACKHeaders, String, String)] = [
     ("/test.Echo/Nope", [:], "12", "The service test.Echo has no method Nope."),
     ("/other.Service/Say", [:], "12", "No service answers /other.Service/Say."),
@@ -186,7 +186,7 @@ struct GRPCServerTests {
     }
     try await withServer(configuration: .init(requestBytesMax: 100_000), Self.echo) { address, _ in
       try await HTTP2Client.with(address) { client in
-        // Tag and length of the field take four bytes.
+        // The field's tag and length take four bytes.
         let text = String(repeating: "x", count: 100_000 - 4)
         let reply = try await client.call("/test.Echo/Say", text)
         #expect(try reply.texts == ["<\(text)>"])
@@ -290,12 +290,12 @@ struct GRPCServerTests {
         let sent = try await client.stream { call in
           try await call.open("/test.Echo/Flood", headers: ["grpc-timeout": "10S"])
           try await call.send(try framed(""), end: true)
-          // Nothing is read, so the window closes; the deadline ends the call.
+          // The client reads nothing, so the window closes; the deadline ends the call.
           for await sent in ended { return sent }
           return 0
         }
 
-        // The client's window, NIO's buffer and ours are about 200 KiB together.
+        // The client's window, NIO's buffer and the server's buffer total about 200 KiB.
         #expect(sent > 0)
         #expect(sent < 64)
         #expect(
@@ -448,7 +448,7 @@ private func untilCancelled(_ onCancel: @escaping @Sendable () -> Void) async th
   try Task.checkCancellation()
 }
 
-/// Holds everyone back until all are there.
+/// A barrier that opens when `count` tasks have arrived.
 private actor Gate {
   private var missing: Int
   private var waiting: [CheckedContinuation<Void, Never>] = []

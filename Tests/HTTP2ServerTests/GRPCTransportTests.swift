@@ -21,7 +21,7 @@ struct GRPCTransportTests {
     }
   }
 
-  /// A compressed message behind its prefix.
+  /// A compressed message with its prefix.
   private func compressed(_ text: String) throws -> ByteBuffer {
     var plain = try framed(text)
     plain.moveReaderIndex(forwardBy: GRPCFraming.prefixBytes)
@@ -123,7 +123,7 @@ struct GRPCTransportTests {
             }
             try await outbound.write(.data(.init(data: .byteBuffer(ByteBuffer()), endStream: true)))
           }()
-          // Another call of the connection is answered while this one's window is shut.
+          // Another call on the same connection is served while this call's window is closed.
           #expect(try await client.call("/test.Echo/Nope", "").status == "12")
           releaseSignal.yield()
           try await sending

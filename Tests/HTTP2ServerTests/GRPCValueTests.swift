@@ -217,7 +217,7 @@ struct GRPCHeadersTests {
     #expect(!reads.isCompressed && !reads.acceptsCompressed)
   }
 
-  /// Heads that RFC 9113, 8.2 and 8.3, calls malformed.
+  /// Heads that are malformed by RFC 9113, sections 8.2 and 8.3.
   private static let malformed: [HPACKHeaders] = [
     [":scheme": "http", ":path": "/"],
     [":method": "GET", ":path": "/"],
@@ -238,7 +238,7 @@ struct GRPCHeadersTests {
 }
 
 extension HPACKHeaders {
-  /// The same fields with the pseudo headers before the others, as HTTP/2 wants them.
+  /// These fields with the pseudo-headers first, as HTTP/2 requires.
   fileprivate var pseudoFirst: HPACKHeaders {
     let all = map { ($0.name, $0.value) }
     return HPACKHeaders(all.filter { $0.0.hasPrefix(":") } + all.filter { !$0.0.hasPrefix(":") })

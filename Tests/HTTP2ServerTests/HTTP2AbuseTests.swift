@@ -14,16 +14,16 @@ import Testing
 
 @Suite("HTTP/2 under abuse", .timeLimit(.minutes(5)))
 struct HTTP2AbuseTests {
-  // MARK: Noise
+  // MARK: Random input
 
-  /// What an honest client might send: calls, their bytes, cancels and signs of life.
+  /// A valid client session: calls with data, resets, and pings.
   private static func session(using random: inout SeededGenerator) -> ByteBuffer {
     var bytes = ByteBuffer()
     bytes.writeSettings([HTTP2Setting(id: 4, value: UInt32.random(in: 0...100, using: &random))])
     for number in 0..<UInt32.random(in: 1...6, using: &random) {
       let stream = number * 2 + 1
       var head = ByteBuffer.callHead("/test.Echo/Chat", [("x-number", "\(number)")])
-      // A field that the table remembers, and one out of it.
+      // A field that is added to the dynamic table, and a reference to it.
       head.writeBytes([0x40, 1, 0x61, 1, 0x62, 0xBE])
       let isSplit = Bool.random(using: &random)
       if isSplit, let first = head.readSlice(length: 5) {
@@ -50,7 +50,7 @@ struct HTTP2AbuseTests {
     return bytes
   }
 
-  /// The session with some bytes changed, lost, doubled or made up.
+  /// A session with some bytes changed, removed, duplicated or inserted.
   private static func mutated(_ session: ByteBuffer, using random: inout SeededGenerator)
     -> [UInt8]
   {
@@ -85,7 +85,7 @@ struct HTTP2AbuseTests {
           call.stream.flush()
         }
       }
-      // Whatever frame was left unfinished ends among these; then they are DATA without a stream.
+      // These zeros first complete any unfinished frame. The rest are DATA frames on stream 0.
       try peer.send { $0.writeRepeatingByte(0, count: 2 * HTTP2Size.frameMax) }
       let frames = try peer.take()
       peer.loop.advanceTime(by: .seconds(1))
@@ -215,7 +215,7 @@ struct HTTP2AbuseTests {
     #expect(!peer.channel.isActive)
   }
 
-  /// Says when it is gone.
+  /// A token that reports its deinitialization.
   private final class Token: Sendable {
     let gone: AsyncStream<Void>.Continuation
 
@@ -249,7 +249,7 @@ struct HTTP2AbuseTests {
     for await _ in gone {}
   }
 
-  // MARK: Bounds
+  // MARK: Limits
 
   @Test("A head beyond the limit is RESOURCE_EXHAUSTED, and the connection goes on")
   func longHead() async throws {
@@ -283,7 +283,7 @@ struct HTTP2AbuseTests {
           }
           trailers[frame.stream] = String(buffer: frame.payload)
         }
-        // Our fields are literals, so the length and the digit can be read in the block.
+        // The server's fields are literals, so the length and the digit are readable in the block.
         #expect(trailers[1]?.contains("grpc-status\u{1}8") == true)
         #expect(trailers[3]?.contains("grpc-status\u{1}0") == true)
       }
@@ -346,7 +346,7 @@ struct HTTP2AbuseTests {
           if frame.type == HTTP2FrameType.data { reply.writeImmutableBuffer(frame.payload) }
         }
 
-        // What the handler's queue took, and then one window.
+        // At most the handler's queue and one window.
         #expect(held > 0)
         #expect(held * message.readableBytes <= window + 64 * 1024 + message.readableBytes)
         #expect(String(buffer: reply).hasSuffix("\(countMax)"))
@@ -354,7 +354,7 @@ struct HTTP2AbuseTests {
     }
   }
 
-  /// What the server allows to be sent until it has seen our last settings, and all before them.
+  /// Sums the window credit that the server grants before it acknowledges the last settings.
   private func creditUntilAcknowledged(_ client: inout RawHTTP2) async throws -> Int {
     var credit = 0
     while let frame = try await client.next() {
@@ -366,7 +366,7 @@ struct HTTP2AbuseTests {
 }
 
 extension Peer.Frame {
-  /// By how much the frame enlarges the window of stream 1.
+  /// The amount by which the frame enlarges the window of stream 1.
   fileprivate var increment: Int {
     guard type == HTTP2FrameType.windowUpdate, stream == 1 else { return 0 }
     return Int(payload.getInteger(at: 0, as: UInt32.self) ?? 0)

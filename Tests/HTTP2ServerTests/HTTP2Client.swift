@@ -10,14 +10,14 @@ import SwiftProtobuf
 
 typealias Text = Google_Protobuf_StringValue
 
-/// A small HTTP/2 client that lets a test choose every frame.
+/// A small HTTP/2 client with which a test controls every frame.
 struct HTTP2Client: Sendable {
   typealias Frames = NIOAsyncChannel<HTTP2Frame.FramePayload, HTTP2Frame.FramePayload>
 
   let connection: any Channel
   private let multiplexer: NIOHTTP2Handler.AsyncStreamMultiplexer<Frames>
 
-  /// Connects, runs `body` and closes.
+  /// Connects, runs `body` and closes the connection.
   static func with<Result: Sendable>(
     _ address: ServerAddress,
     _ body: (HTTP2Client) async throws -> Result
@@ -46,7 +46,7 @@ struct HTTP2Client: Sendable {
     stream.eventLoop.makeCompletedFuture { try Frames(wrappingChannelSynchronously: stream) }
   }
 
-  /// Opens a stream and runs `body` with it; what is still open afterwards is reset.
+  /// Opens a stream and runs `body` with it; resets the stream if it is still open afterwards.
   func stream<Result: Sendable>(_ body: (inout Call) async throws -> Result) async throws -> Result
   {
     let frames = try await multiplexer.openStream { Self.wrap($0) }
@@ -56,7 +56,7 @@ struct HTTP2Client: Sendable {
     }
   }
 
-  /// A whole call with the given request bytes in one frame.
+  /// Makes a complete call with the request bytes in one frame.
   func call(
     _ path: String,
     headers: HPACKHeaders = [:],
@@ -64,13 +64,13 @@ struct HTTP2Client: Sendable {
   ) async throws -> Reply {
     try await stream { call in
       try await call.open(path, headers: headers)
-      // An answer to the head alone may have ended the stream already; the reply says so.
+      // A response to the headers alone may have ended the stream already; the reply shows that.
       try? await call.send(body, end: true)
       return try await call.reply()
     }
   }
 
-  /// A whole call with one message.
+  /// Makes a complete call with one message.
   func call(_ path: String, headers: HPACKHeaders = [:], _ text: String) async throws -> Reply {
     try await call(path, headers: headers, body: framed(text))
   }
@@ -99,7 +99,7 @@ struct HTTP2Client: Sendable {
       try await outbound.write(.rstStream(.cancel))
     }
 
-    /// The next headers or data of the reply, or nil after the last.
+    /// Returns the next headers or data of the reply; nil after the last.
     mutating func next() async throws -> HTTP2Frame.FramePayload? {
       while let frame = try await inbound.next() {
         switch frame {
@@ -110,7 +110,7 @@ struct HTTP2Client: Sendable {
       return nil
     }
 
-    /// Everything until the end of the stream.
+    /// Reads the reply to the end of the stream.
     mutating func reply() async throws -> Reply {
       var reply = Reply()
       do {
@@ -138,7 +138,6 @@ struct HTTP2Client: Sendable {
     var status: String? { trailers.first(name: "grpc-status") }
     var message: String? { trailers.first(name: "grpc-message") }
 
-    /// The messages, decoded.
     var texts: [String] {
       get throws {
         var rest = body
@@ -154,7 +153,7 @@ struct HTTP2Client: Sendable {
   }
 }
 
-/// A message behind its prefix.
+/// A message with its prefix.
 func framed(_ text: String) throws -> ByteBuffer {
   let bytes: [UInt8] = try Text(text).serializedBytes()
   var frame = ByteBuffer()
@@ -164,7 +163,7 @@ func framed(_ text: String) throws -> ByteBuffer {
   return frame
 }
 
-/// Runs a gRPC server, and an HTTP/1.1 one beside it that answers `http`, on one free port.
+/// Runs `body` with a gRPC server and an HTTP/1.1 server on one free port.
 func withServer<Result: Sendable>(
   configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
   http: HTTPService.Configuration = HTTPService.Configuration(),

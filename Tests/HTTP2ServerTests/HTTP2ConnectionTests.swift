@@ -23,7 +23,7 @@ struct HTTP2ConnectionTests {
     #expect(acknowledged.first?.flags == HTTP2Flag.acknowledgement)
   }
 
-  /// What a client may not send once the connection stands, and the code it is told.
+  /// Frames that a connected client may not send, and the expected error codes.
   private static let offences: [(String, [UInt8], HTTP2ErrorCode)] = [
     ("too long a frame", [0, 0x40, 1, 0, 0, 0, 0, 0, 1], .frameSizeError),
     ("DATA without a stream", [0, 0, 0, 0, 0, 0, 0, 0, 0], .protocolError),
@@ -230,7 +230,7 @@ struct HTTP2ConnectionTests {
   func heldTogether() throws {
     let budget = TransferBudget(
       bytesMax: 50_000,
-      // A slow test is not to end a call as stalled.
+      // The stall limit is long, so that a slow test does not end a call.
       stallMin: .seconds(3600),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
@@ -317,7 +317,7 @@ struct HTTP2ConnectionTests {
     }
   }
 
-  // MARK: Signs of life
+  // MARK: Pings
 
   @Test("A PING is answered; the fourth in a row without a reply in between is too many")
   func pings() throws {
@@ -370,7 +370,7 @@ struct HTTP2ConnectionTests {
     #expect(!peer.channel.isActive)
   }
 
-  // MARK: The end
+  // MARK: Shutdown
 
   @Test("Told to end, it announces, answers what comes until the client knows, then names the last")
   func drain() throws {

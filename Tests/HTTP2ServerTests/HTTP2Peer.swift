@@ -7,13 +7,13 @@ import RuntimeSupport
 
 @testable import HTTP2Server
 
-/// A client of one `HTTP2Connection` without socket, thread or clock: it chooses every byte.
+/// A client of one `HTTP2Connection` without socket, thread or clock; it controls every byte.
 struct Peer {
   let channel: EmbeddedChannel
   let connection: HTTP2Connection
   private let opened = Opened()
 
-  /// The calls that the connection began.
+  /// The calls that the connection has started.
   private final class Opened {
     var calls: [PeerCall] = []
   }
@@ -25,7 +25,7 @@ struct Peer {
     var payload: ByteBuffer
   }
 
-  /// A connection that has sent its settings, and a client that has sent its preface only.
+  /// Creates a connection that has sent its settings, and a client that has sent only its preface.
   init(
     _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
     budget: TransferBudget? = nil
@@ -46,7 +46,7 @@ struct Peer {
     try channel.writeInbound(ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
   }
 
-  /// A connection on which both sides' settings hold.
+  /// Creates a connection on which both sides have acknowledged the settings.
   static func connected(
     _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
     settings: [HTTP2Setting] = [],
@@ -61,12 +61,12 @@ struct Peer {
   var loop: EmbeddedEventLoop { channel.embeddedEventLoop }
   var calls: [PeerCall] { opened.calls }
 
-  /// Lets go of the calls, so that only the connection holds those that are open.
+  /// Releases the calls, so that only the connection retains those that are open.
   func forgetCalls() {
     opened.calls = []
   }
 
-  /// Sends what `write` makes, all at once.
+  /// Sends the bytes that `write` produces, all at once.
   func send(_ write: (inout ByteBuffer) -> Void) throws {
     var bytes = ByteBuffer()
     write(&bytes)
@@ -76,12 +76,12 @@ struct Peer {
 
   /// Sends the head of a call.
   func open(_ stream: UInt32, end: Bool = false) throws {
-    // `:method: POST`, `:scheme: http`, `:path: /`, of the static table.
+    // `:method: POST`, `:scheme: http` and `:path: /` in the static table.
     let head = ByteBuffer(bytes: [0x83, 0x86, 0x84])
     try send { $0.writeHeaders(stream: stream, block: head, end: end) }
   }
 
-  /// Everything that the connection has sent since the last time.
+  /// Returns all frames that the connection has sent since the last call.
   func take() throws -> [Frame] {
     loop.run()
     var bytes = ByteBuffer()
@@ -93,7 +93,7 @@ struct Peer {
 }
 
 extension ByteBuffer {
-  /// The next whole frame.
+  /// Returns the next complete frame.
   mutating func readFrame() -> Peer.Frame? {
     guard let word = getInteger(at: readerIndex, as: UInt32.self),
       readableBytes >= HTTP2Size.frameHeader + Int(word >> 8),
@@ -109,7 +109,7 @@ extension ByteBuffer {
   }
 }
 
-/// A call that does nothing by itself and notes what happens to it.
+/// A call that only records what happens to it.
 final class PeerCall: HTTP2Call {
   let stream: HTTP2Stream
   var wantsMore = true

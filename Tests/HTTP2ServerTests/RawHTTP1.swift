@@ -2,9 +2,9 @@ import HTTPSupport
 import NIOCore
 import NIOPosix
 
-/// The least of an HTTP/1.1 client.
+/// A minimal HTTP/1.1 client.
 enum RawHTTP1 {
-  /// Everything that the server answers to one request on a connection of its own.
+  /// Returns the server's complete output for one request on a new connection.
   static func get(_ address: ServerAddress) async throws -> String {
     guard case .tcp(let host, let port) = address else { throw CancellationError() }
     let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)

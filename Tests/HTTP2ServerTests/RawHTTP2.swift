@@ -4,7 +4,7 @@ import NIOPosix
 
 @testable import HTTP2Server
 
-/// A client on a real connection that writes and reads single frames.
+/// A client on a real connection that writes and reads individual frames.
 struct RawHTTP2 {
   static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -20,7 +20,7 @@ struct RawHTTP2 {
     self.outbound = outbound
   }
 
-  /// Connects, runs `body` and closes.
+  /// Connects, runs `body` and closes the connection.
   static func with<Result: Sendable>(
     _ address: ServerAddress,
     _ body: (inout RawHTTP2) async throws -> Result
@@ -38,14 +38,14 @@ struct RawHTTP2 {
     }
   }
 
-  /// Sends what `write` makes.
+  /// Sends the bytes that `write` produces.
   func send(_ write: (inout ByteBuffer) throws -> Void) async throws {
     var bytes = ByteBuffer()
     try write(&bytes)
     try await outbound.write(bytes)
   }
 
-  /// The next frame of the server, or nil once it has closed.
+  /// Returns the server's next frame; nil once the server has closed the connection.
   mutating func next() async throws -> Peer.Frame? {
     while true {
       if let frame = unread.readFrame() { return frame }
@@ -59,7 +59,7 @@ struct RawHTTP2 {
 extension ByteBuffer {
   /// The header block of a call.
   static func callHead(_ path: String, _ more: [(String, String)] = []) -> ByteBuffer {
-    // `:method: POST` and `:scheme: http` of the static table.
+    // `:method: POST` and `:scheme: http` in the static table.
     var block = ByteBuffer(bytes: [0x83, 0x86])
     block.writeHeaderField(":path", path)
     block.writeHeaderField("te", "trailers")

@@ -27,7 +27,7 @@ struct ConnectionRosterTests {
               _ = try await used.receive(until: "/used")
               try await oldest.send(get("/again"))
               _ = try await oldest.receive(until: "/again")
-              // Now it is the second that has been idle longest.
+              // Now the second connection has been idle longest.
               try await RawConnection.with(second) { new in
                 try await new.send(get("/new"))
                 #expect(try await new.receive(until: "/new").contains("200 OK"))

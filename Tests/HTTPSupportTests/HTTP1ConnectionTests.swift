@@ -15,7 +15,7 @@ struct HTTP1ConnectionTests {
     )
   }
 
-  /// What a request gets on a connection of its own, until the server closes it.
+  /// Sends a request on a new connection and returns the output until the server closes it.
   private func answer(
     to text: String,
     _ configuration: HTTPService.Configuration = HTTPService.Configuration()
@@ -28,7 +28,7 @@ struct HTTP1ConnectionTests {
     }
   }
 
-  // MARK: - What is no request
+  // MARK: - Invalid requests
 
   private static let line = "POST /a HTTP/1.1\r\nHost: a\r\n"
 
@@ -237,7 +237,7 @@ struct HTTP1ConnectionTests {
         try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
         let head = try await client.receive(until: "\r\n\r\n")
         client.finishSending()
-        // The answer stays unread until the server has noticed.
+        // The response stays unread until the server has noticed the half-close.
         try await Task.sleep(for: .milliseconds(500))
         let rest = try await client.receiveAll()
         #expect(head.utf8.count + rest.utf8.count > bytes)
@@ -251,7 +251,7 @@ struct HTTP1ConnectionTests {
     let large: HTTPService.Responder = { _, _ in
       Response(status: .ok, body: .whole(ByteBuffer(repeating: 65, count: bytes)))
     }
-    // The machine may be slow.
+    // A long limit, because the machine may be slow.
     let configuration = HTTPService.Configuration(drainTimeMax: .seconds(60))
     try await withService(configuration: configuration, responder: large) { address, group in
       try await RawConnection.with(address) { client in
@@ -288,7 +288,7 @@ struct HTTP1ConnectionTests {
         try await client.send(text)
         #expect(try await client.receive(until: "/a a .").contains("200 OK"))
         try await client.send("\r\n")
-        // Longer than a head may take.
+        // Longer than the time limit of a request head.
         try await Task.sleep(for: .milliseconds(300))
         try await client.send(text)
         #expect(try await client.receive(until: "/a a .").contains("200 OK"))
@@ -296,7 +296,7 @@ struct HTTP1ConnectionTests {
     }
   }
 
-  // MARK: - Bodies that nobody reads
+  // MARK: - Unread bodies
 
   private let refuses: HTTPService.Responder = { request, _ in
     guard request.headers[.expect] == nil else { return .text("no", status: .contentTooLarge) }
@@ -343,7 +343,7 @@ struct HTTP1ConnectionTests {
         }
         return sent
       }
-      // Much of it may have waited in the client.
+      // The client's own buffers may hold much of it.
       #expect(sent < 1 << 30)
     }
   }

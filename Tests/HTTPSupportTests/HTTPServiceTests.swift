@@ -193,7 +193,7 @@ struct HTTPServiceTests {
     }
   }
 
-  // MARK: - Clients that leave
+  // MARK: - Disconnecting clients
 
   @Test("A responder is cancelled when its client leaves, unless it must finish without the client")
   func clientLeaves() async throws {
@@ -234,7 +234,7 @@ struct HTTPServiceTests {
       startedSignal.yield()
       for await _ in AsyncStream<Never>.makeStream().stream {}
       cancelledSignal.yield()
-      // Ignores its cancellation until the test has seen the service end.
+      // Ignores cancellation until the test has seen the service end.
       await Task { for await _ in release { break } }.value
       return .text("late")
     }
@@ -255,6 +255,6 @@ struct HTTPServiceTests {
 }
 
 extension String {
-  /// How often a text occurs.
+  /// Counts the occurrences of a text.
   fileprivate func components(of text: String) -> Int { ranges(of: text).count }
 }

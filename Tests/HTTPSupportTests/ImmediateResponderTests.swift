@@ -166,9 +166,9 @@ struct ImmediateResponderTests {
   }
 }
 
-/// Takes POSTs to its paths and says back what it got.
+/// Accepts POSTs to its paths and echoes them.
 private final class ImmediateEcho: ImmediateResponder {
-  /// Fires when `/held` has come, and when it was told to stop.
+  /// Fires when a request for `/held` has arrived; `stopped` fires when a request is stopped.
   let held = Moment()
   let stopped = Moment()
   private let waiting = Mutex<(@Sendable () -> Void)?>(nil)
@@ -195,11 +195,11 @@ private final class ImmediateEcho: ImmediateResponder {
     return { [stopped] in stopped.fire() }
   }
 
-  /// Answers what is held.
+  /// Responds to the held request.
   func release() { waiting.withLock { $0 }?() }
 }
 
-/// Something that happens once.
+/// An event that occurs once.
 private final class Moment: Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
@@ -208,6 +208,6 @@ private final class Moment: Sendable {
 
   func fire() { continuation.yield() }
 
-  /// Returns once it has happened.
+  /// Returns once the event has occurred.
   func value() async { for await _ in stream { break } }
 }

@@ -5,11 +5,11 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// A client that writes and reads bytes, so that tests choose what a connection looks like.
+/// A client that writes and reads raw bytes, so that tests control the exact input.
 struct RawConnection {
   private let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-  /// Connects, runs `body` and closes.
+  /// Connects, runs `body` and closes the connection.
   static func with<Result: Sendable>(
     _ address: ServerAddress,
     _ body: (inout Conversation) async throws -> Result
@@ -60,7 +60,7 @@ struct RawConnection {
       outbound.finish()
     }
 
-    /// Reads until what was received so far contains `text`, or the server closes.
+    /// Reads until the received text contains `text` or the server closes.
     mutating func receive(until text: String) async throws -> String {
       while !received.contains(text), let bytes = try await inbound.next() {
         received += String(buffer: bytes)
@@ -74,14 +74,14 @@ struct RawConnection {
       do {
         while let bytes = try await inbound.next() { received += String(buffer: bytes) }
       } catch is IOError {
-        // A reset is an end too.
+        // A reset also ends the connection.
       }
       return received
     }
   }
 }
 
-/// Runs a service, hands `body` its address and a way to shut it down, and shuts it down at the end.
+/// Runs a service and `body`, which receives its address and service group, then shuts it down.
 func withService<Result: Sendable>(
   at address: ServerAddress = .tcp(host: "127.0.0.1", port: 0),
   http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,

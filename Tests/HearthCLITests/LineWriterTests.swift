@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Line writer")
 struct LineWriterTests {
-  /// Returns all that a reader of the pipe gets until its writers are closed.
+  /// Reads the pipe until all its writers are closed.
   ///
-  /// Blocks a thread of its own, not one of the shared pool.
+  /// Uses a new thread, because blocking a thread of the shared pool could stall other tests.
   private func everything(from pipe: Pipe) async -> String {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread {
@@ -18,7 +18,7 @@ struct LineWriterTests {
     }
   }
 
-  /// Flushes on a thread of its own, not one of the shared pool.
+  /// Flushes on a new thread, because flushing blocks.
   private func flush(_ writer: LineWriter, until deadline: DispatchTime) async -> Bool {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread { continuation.resume(returning: writer.flush(until: deadline)) }
@@ -29,7 +29,7 @@ struct LineWriterTests {
     LineWriter(to: pipe.fileHandleForWriting.fileDescriptor, bytesMax: bytesMax) { "\($0) dropped" }
   }
 
-  /// More than the system keeps of a pipe that nobody reads, in lines of a kilobyte.
+  /// Enough lines of a kilobyte to exceed the system's pipe buffer.
   private static let linesMany = 2_000
   private static let kilobyte = String(repeating: "x", count: 1_000)
 
@@ -77,7 +77,7 @@ struct LineWriterTests {
     for number in 0..<Self.linesMany { writer.write("\(number) \(Self.kilobyte)") }
 
     #expect(await flush(writer, until: .now() + .milliseconds(10)) == false)
-    // The writer's thread ends with the test when the pipe has no reader any more.
+    // Without a reader the writer's thread ends with the test.
     signal(SIGPIPE, SIG_IGN)
     pipe.fileHandleForReading.closeFile()
     #expect(await flush(writer, until: .distantFuture))

@@ -6,7 +6,7 @@ import Testing
 struct StreamedWordsTests {
   private func words(_ text: String) -> (Any, String) { (["type": "text", "text": text], "") }
 
-  /// All that is printed for chunks and the end of their stream.
+  /// Returns everything that is printed for the chunks and the end of the stream.
   private func text(of chunks: [(chunk: Any, json: String)]) -> String {
     var words = StreamedWords()
     return chunks.map { words.text(of: $0.chunk, json: $0.json).text }.joined() + words.end().text

@@ -157,7 +157,7 @@ struct UnsignedTokenTests {
         #expect(user.uid == uid)
       }
     }
-    // The Kelvin sign is a K to Swift's strings, and no character of base64.
+    // Swift's strings treat the Kelvin sign as equal to K, but it is not a base64 character.
     let token = try UnsignedToken.mint(uid: "***")
     let alike = token.replacing("K", with: "\u{212A}")
     try #require(alike == token && Array(alike.utf8) != Array(token.utf8))

@@ -1,4 +1,4 @@
-/// RSA keys of 2048 bits for tests only; no one trusts them.
+/// 2048-bit RSA keys that are used only in tests and trusted nowhere.
 enum SampleKeys {
   static let pems = [
     """

@@ -15,7 +15,7 @@ final class SignedTokens: Sendable {
 
   struct Down: Error {}
 
-  /// Made once: a key takes longer than all tests that use it.
+  /// Created once, because creating a key takes longer than all tests that use it.
   private static let keys: [String: Insecure.RSA.PrivateKey] = {
     Dictionary(uniqueKeysWithValues: zip(["k1", "k2", "stranger"], SampleKeys.pems)).mapValues {
       pem in
@@ -62,7 +62,7 @@ final class SignedTokens: Sendable {
     }
   }
 
-  /// A token signed by a key; `changes` replace claims, and remove those that are nil.
+  /// Creates a signed token; `changes` replaces claims, and removes those that are nil.
   func token(
     _ changes: [String: Claim?] = [:],
     key: String = "k1",

@@ -21,7 +21,7 @@ struct JSONNumberTests {
     ] as [(String, JSONNumber)]
   )
   func numbers(text: String, number: JSONNumber) throws {
-    // At the end of the text and before it.
+    // Numbers can end at the end of the text or before it.
     guard case .number(let atEnd) = try PlainJSON.read(text.utf8),
       case .array(let elements) = try PlainJSON.read("[\(text) ]".utf8),
       case .number(let within)? = elements.first
@@ -79,7 +79,7 @@ struct JSONNumberTests {
     }
   }
 
-  /// Equality that tells the zeros apart.
+  /// Compares numbers and distinguishes the two zeros.
   private static func isSame(_ one: JSONNumber, _ other: JSONNumber) -> Bool {
     one == other && one.double.sign == other.double.sign
   }

@@ -1,6 +1,6 @@
 import JSONText
 
-/// A JSON value that shows all that a builder is told.
+/// A JSON value that preserves everything the parser reports to a builder.
 indirect enum PlainJSON: Equatable {
   case null
   case boolean(Bool)
@@ -10,7 +10,7 @@ indirect enum PlainJSON: Equatable {
   case numbers([Double])
   case object([String: PlainJSON])
 
-  /// Reads a text, each number as a value of its own.
+  /// Parses a text, with each number as a separate value.
   static func read(
     _ text: some Sequence<UInt8>,
     loneSurrogates: LoneSurrogates = .refused
@@ -19,7 +19,7 @@ indirect enum PlainJSON: Equatable {
     return try parser.parse(text)
   }
 
-  /// Reads a text, lists of numbers as one value.
+  /// Parses a text, with a list of numbers as a single value.
   static func readKeepingLists(
     _ text: some Sequence<UInt8>
   ) throws(JSONSyntaxError) -> PlainJSON {

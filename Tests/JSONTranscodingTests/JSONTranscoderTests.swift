@@ -6,7 +6,7 @@ import Testing
 
 @testable import JSONTranscoding
 
-/// Requests as REST's clients write them, and what production says of those that it refuses.
+/// Requests as REST clients write them, and production's errors for invalid ones.
 @Suite("JSON to messages")
 struct JSONTranscoderTests {
   private let schema: MessageSchema
@@ -351,7 +351,7 @@ struct JSONTranscoderTests {
       try request.jsonUTF8Bytes(),
       of: schema
     )
-    // Not by `==`, to which no NaN is itself.
+    // Compares bytes, because `==` is false for NaN.
     var options = BinaryEncodingOptions()
     options.useDeterministicOrdering = true
     let bytes: [UInt8] = try read.serializedBytes(options: options)

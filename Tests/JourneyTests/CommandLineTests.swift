@@ -39,7 +39,7 @@ struct CommandLineTests {
     ]
   )
   func noSuite(arguments: [String]) async throws {
-    // Suites leave the files by which they are found in the folder of temporary files.
+    // Suites leave the files by which commands find them in the temporary folder.
     let command = try await HearthCommand.run(
       arguments,
       in: folder.path,
@@ -126,7 +126,7 @@ struct CommandLineTests {
     #expect(command.output.split(separator: ".").count == 3)
   }
 
-  // MARK: A start that fails
+  // MARK: Failed starts
 
   @Test("A port in use is one clear line on stderr and exit status 1")
   func portInUse() async throws {
@@ -331,7 +331,7 @@ struct CommandLineTests {
   }
 }
 
-/// Set once, from any task.
+/// A flag that any task may set once.
 private final class Flag: Sendable {
   private let value = Atomic(false)
 

@@ -11,10 +11,10 @@ import Testing
   import Glibc
 #endif
 
-/// Kills the suite and its workers at random moments of a write's journey, from the request to the
-/// settled delivery, and looks whether anything that was acknowledged is missing afterwards.
+/// Kills the suite and its workers at random moments and checks that nothing acknowledged is lost.
 ///
-/// `HEARTH_JOURNEYS` says how many; `HEARTH_TEST_SEED` repeats one that failed.
+/// The moments cover a write from its request to its settled delivery. `HEARTH_JOURNEYS` sets the
+/// number of journeys; `HEARTH_TEST_SEED` repeats a failed one.
 @Suite("Crash journeys", .serialized)
 struct CrashJourneyTests {
   private static let count =
@@ -55,13 +55,13 @@ struct CrashJourneyTests {
     #expect(try await client.events(state: "failed").isEmpty)
   }
 
-  /// What is killed when.
+  /// The times of the kills.
   private struct Plan {
-    /// Acknowledged writes after which the suite dies.
+    /// The number of acknowledged writes after which the suite is killed.
     var acknowledgementsMax: Int
-    /// Acknowledged writes after which a worker dies, if before.
+    /// The number of acknowledged writes after which a worker is killed, if the suite still runs.
     var workerDiesAfter: Int
-    /// Busy waiting before the kill, so that it falls between two steps of the journey.
+    /// The busy wait before the kill, which makes it fall between two steps of a write.
     var delayMicroseconds: Int
 
     init(using generator: inout SeededGenerator) {
@@ -71,7 +71,7 @@ struct CrashJourneyTests {
     }
   }
 
-  /// Writes from four tasks until the plan kills the suite; returns what was acknowledged.
+  /// Writes from four tasks until the plan kills the suite; returns the acknowledged writes.
   private func write(
     _ client: JourneyClient,
     suite: SuiteProcess,
@@ -105,13 +105,13 @@ struct CrashJourneyTests {
     return acknowledged.all
   }
 
-  /// What the writers know to be written.
+  /// The acknowledged writes.
   private final class Acknowledgements: Sendable {
     private let written = Mutex<[String: Int]>([:])
 
     var all: [String: Int] { written.withLock { $0 } }
 
-    /// Adds a document and returns how many there are.
+    /// Adds a document and returns the number of documents.
     func add(_ path: String, _ n: Int) -> Int {
       written.withLock {
         $0[path] = n

@@ -12,7 +12,7 @@ import Testing
   import Glibc
 #endif
 
-/// The sample functions, started as Xcode or lldb starts a binary.
+/// The sample functions, started as Xcode or lldb starts an executable.
 @Suite("Journeys with a debugger", .serialized, .timeLimit(.minutes(5)))
 struct DebuggerJourneyTests {
   private final class Debuggee {
@@ -22,7 +22,7 @@ struct DebuggerJourneyTests {
       throws
     {
       process.executableURL = JourneyProject.binary("SampleFunctions")
-      // The folder of temporary files is where the suite keeps the token.
+      // The suite keeps its token in the temporary folder.
       let folder = ProcessInfo.processInfo.environment.filter { $0.key == "TMPDIR" }
       process.environment = folder.merging(environment) { $1 }
         .merging(["HEARTH_HUB": suite.address("hub")]) { own, _ in own }
@@ -106,7 +106,7 @@ struct DebuggerJourneyTests {
 
     kill(debuggee.pid, SIGSTOP)
     let call = Task { try await client.call("hasty", data: "null") }
-    // The deployed worker of another function has a longer deadline, and is held to it meanwhile.
+    // In the meantime the deployed worker of another function still has to meet its deadline.
     #expect(try await client.call("hang", data: "{}").status == 504)
     kill(debuggee.pid, SIGCONT)
     #expect(try await call.value.status == 200)
@@ -128,7 +128,7 @@ struct DebuggerJourneyTests {
     let call = Task { try await client.call("hasty", data: "null") }
     while try await client.events(state: "running").isEmpty { await Task.yield() }
     _ = debuggee.end(SIGKILL)
-    // Sent before or after the end, it is not lost: one of the two answers.
+    // The call is not lost, whether it was sent before or after the end of the process.
     #expect([200, 500].contains(try await call.value.status))
     while try project.records().isEmpty { try await client.settle() }
     #expect(try await client.events(state: "succeeded").map(\.document) == ["things/t1"])

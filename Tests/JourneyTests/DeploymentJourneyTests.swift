@@ -3,10 +3,10 @@ import OutboundHTTP
 import TestSupport
 import Testing
 
-/// Deployments over the command line: going back, taking out, deploying some, following sources.
+/// Deployments by the command line: rollback, removal, partial deployment, and following sources.
 @Suite("Deployment journeys", .serialized, .timeLimit(.minutes(5)))
 struct DeploymentJourneyTests {
-  /// A script in the place of the functions, so that a version is a file and not a setting.
+  /// Writes a script in place of the functions, so that a version is a file and not a setting.
   private func writeFunctions(_ project: JourneyProject, version: Int) throws -> String {
     let path = project.folder.path("functions")
     let binary = JourneyProject.binary("SampleFunctions").path

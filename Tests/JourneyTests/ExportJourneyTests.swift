@@ -16,7 +16,7 @@ struct ExportJourneyTests {
     let hub = suite.address("hub")
     let root = project.folder.path
     async let export = HearthCommand.run("export", folder, "--hub", hub, in: root)
-    // A number has been given to each write in the order of their acknowledgements.
+    // The writes are numbered in the order of their acknowledgements.
     var written = 0
     let deadline = ContinuousClock.now.advanced(by: .seconds(60))
     repeat {
@@ -118,7 +118,7 @@ struct ExportJourneyTests {
     #expect(FileManager.default.fileExists(atPath: note))
   }
 
-  /// The `n` of the documents of a collection in an export, sorted.
+  /// Returns the sorted `n` values of a collection's documents in an export.
   private static func numbers(in folder: String, of collection: String) throws -> [Int] {
     struct Line: Decodable {
       struct Value: Decodable { var integerValue: String }

@@ -1,15 +1,14 @@
 import Foundation
 
-/// One run of the built `hearth` to its end.
+/// A completed run of the built `hearth` command.
 struct HearthCommand: Sendable {
-  /// The exit status.
   var status: Int32
   var output: String
   var errors: String
 
-  /// Runs `hearth` in a folder, without the addresses that this test's own environment may name.
+  /// Runs `hearth` in a folder, without the emulator addresses in this test's own environment.
   ///
-  /// Blocks a thread of its own, not one of the shared pool.
+  /// Uses a new thread, because it blocks.
   static func run(_ arguments: String..., in folder: String) async throws -> HearthCommand {
     try await run(arguments, in: folder)
   }
@@ -34,7 +33,8 @@ struct HearthCommand: Sendable {
     try process.run()
     return try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
-        // What a command prints fits a pipe, so one may be read after the other.
+        // The output of a command fits in a pipe buffer, so the pipes can be read one after
+        // another.
         let printed = output.fileHandleForReading.readDataToEndOfFile()
         let complained = errors.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

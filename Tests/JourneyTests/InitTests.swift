@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `hearth init`, whose sources are those that this package compiles and tests.
+/// Tests of `hearth init`, whose sources this package also compiles and tests.
 @Suite("Init", .timeLimit(.minutes(5)))
 struct InitTests {
   private let folder: TemporaryFolder
-  /// The checkout that this test is of.
+  /// The repository checkout that contains this test.
   private let checkout = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().path
 
@@ -33,7 +33,7 @@ struct InitTests {
         separator: "\n"
       )
       let its = try text(folder.path("My App_2/\(written)")).split(separator: "\n")
-      // The imports may have another order with the other name.
+      // The new module name may change the order of the imports.
       let renamed = own.map { $0 == "import StarterFunctions" ? "import Functions" : $0 }
       #expect(its.sorted() == renamed.sorted())
     }

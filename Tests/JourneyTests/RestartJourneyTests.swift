@@ -93,7 +93,9 @@ struct RestartJourneyTests {
     #expect(try await client.events(state: "succeeded").map(\.document) == ["things/early"])
   }
 
-  /// Settles until every wanted line is recorded: a retry that waits is not "in flight".
+  /// Settles until every wanted line is recorded.
+  ///
+  /// One settling is not enough, because it does not wait for delayed retries.
   private func waitForRecords(
     _ wanted: [String],
     in project: JourneyProject,

@@ -4,24 +4,24 @@ import OutboundHTTP
 import TestSupport
 import Testing
 
-/// Deployments that the server dies of, and manifests that would kill it.
+/// Deployments that crash the server, and manifests that would crash it.
 @Suite("Journeys through deadly starts", .serialized, .timeLimit(.minutes(5)))
 struct StartJourneyTests {
   private func current(_ project: JourneyProject) throws -> String {
     try String(contentsOfFile: project.data + "/deployments/current", encoding: .utf8)
   }
 
-  /// The deployment whose start the server has not survived yet.
+  /// The deployment whose current start the server has not survived yet, as recorded on disk.
   private func starting(_ project: JourneyProject) -> String? {
     struct Starts: Decodable { var starting: String? }
     let file = URL(filePath: project.data + "/deployments/starting")
-    // The suite removes the file as it pleases.
+    // The suite may remove the file at any time.
     return (try? Data(contentsOf: file)).flatMap {
       try? JSONDecoder().decode(Starts.self, from: $0).starting
     }
   }
 
-  /// Whether the suite's log has an error with these words.
+  /// Indicates whether the suite's log contains an error with these words.
   private func hasError(_ words: String, _ project: JourneyProject) throws -> Bool {
     try String(contentsOfFile: project.folder.path("log"), encoding: .utf8).split(separator: "\n")
       .contains { $0.contains(words) && $0.contains(#""level":"error""#) }
@@ -37,11 +37,11 @@ struct StartJourneyTests {
     var deaths = 0
     while deaths < 3 {
       try SuiteProcess(project, ["--no-functions"]).killHard()
-      // On a busy machine a server may have survived the start before its end came.
+      // On a busy machine the server may have run long enough to survive the start before the kill.
       deaths = starting(project) == id ? deaths + 1 : 0
     }
 
-    // A usual start would deploy the same binary anew, which is no better.
+    // A normal start would redeploy the same binary, which would crash again.
     let usual = try SuiteProcess(project)
     try await JourneyClient(usual).write("things/t1", n: 1)
     #expect(try await JourneyClient(usual).call("count", data: "null").status == 404)
@@ -67,7 +67,7 @@ struct StartJourneyTests {
     let last = try SuiteProcess(project, ["--no-functions"])
     defer { last.killHard() }
     #expect(try await JourneyClient(last).version() == "1")
-    // Survived, it no longer counts as a start, whatever ends the server.
+    // Once the server has survived the start, it no longer counts, however the server ends.
     while starting(project) != nil { await Task.yield() }
   }
 
@@ -78,7 +78,7 @@ struct StartJourneyTests {
     try await JourneyClient(first).waitForDeployment()
     #expect(first.stop() == 0)
     let id = try current(project)
-    // It describes its functions, and then never gets a worker.
+    // It describes its functions but never starts a worker.
     let binary = JourneyProject.binary("SampleFunctions").path
     let script = "#!/bin/sh\n[ -n \"$HEARTH_SOCKET\" ] && exec sleep 600\nexec '\(binary)'\n"
     let functions = project.folder.path("functions")

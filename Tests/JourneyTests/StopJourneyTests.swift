@@ -12,12 +12,12 @@ import Testing
   import Glibc
 #endif
 
-/// Stops of the suite while clients wait for it, or have left.
+/// Stops of the suite while clients wait for responses or have disconnected.
 @Suite("Journeys through stops", .serialized, .timeLimit(.minutes(5)))
 struct StopJourneyTests {
   private static let decade = #"{"advanceSeconds": 315360000}"#
 
-  /// Begins a control request whose response nobody waits for; cancelling the task leaves it.
+  /// Starts a control request and ignores its response; cancelling the task disconnects.
   private func begin(
     _ path: String,
     _ body: String,
@@ -54,7 +54,7 @@ struct StopJourneyTests {
     let left = begin("/hearth/v1/clock", Self.decade, on: suite)
     try await waitForJump(suite)
     left.cancel()
-    // Once many looks in a row see the same, nobody moves the time.
+    // When many reads in a row return the same time, no request advances the clock.
     var seen = 0.0
     var looks = 0
     while looks < 20 {
@@ -105,7 +105,7 @@ struct StopJourneyTests {
     return functions.contains { $0.name == name && ($0.running ?? 0) > 0 }
   }
 
-  /// Whether a process has ended and only waits for its parent to look.
+  /// True if a process has ended and only waits to be reaped by its parent.
   private func isZombie(_ pid: pid_t) -> Bool {
     let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
     return text?.contains(") Z ") ?? true

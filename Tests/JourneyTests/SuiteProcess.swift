@@ -12,15 +12,15 @@ import TestSupport
   import Glibc
 #endif
 
-/// A real `hearth start` with the sample functions, in a folder of its own.
+/// A real `hearth start` with the sample functions, in its own folder.
 ///
-/// Not for use by several tasks at once, but for `kill` and `address`.
+/// Only `kill` and `address` may be used by several tasks at once.
 final class SuiteProcess {
   private let process = Process()
-  /// What the suite said when it was ready.
+  /// The description that the suite printed when it was ready.
   let description: SuiteDescription
 
-  /// Starts the suite on `project` and waits for its addresses; throws when it ends before.
+  /// Starts the suite on `project` and waits for its addresses; throws if it ends before.
   init(
     _ project: JourneyProject,
     _ arguments: [String] = [],
@@ -49,37 +49,37 @@ final class SuiteProcess {
 
   var pid: pid_t { process.processIdentifier }
 
-  /// `host:port` of a service.
+  /// Returns the `host:port` of a service.
   func address(_ service: String) -> String {
     description.services[service].map { "\($0.host):\($0.port)" } ?? ""
   }
 
-  /// What the control API asks for.
+  /// The token that the control API requires.
   var token: String { HubToken.find(hub: address("hub"), environment: [:]) ?? "" }
 
-  /// Ends the suite as a power cut would and waits until it is gone.
+  /// Kills the suite, as a power cut would, and waits for its end.
   func killHard() {
     kill(pid, SIGKILL)
     process.waitUntilExit()
   }
 
-  /// Stops the suite as Ctrl-C does and returns its exit status.
+  /// Stops the suite, as Ctrl-C does, and returns its exit status.
   func stop() -> Int32 {
     kill(pid, SIGINT)
     process.waitUntilExit()
     return process.terminationStatus
   }
 
-  /// Waits for the suite's end and returns the signal that ended it; 0 when it exited by itself.
+  /// Waits for the suite's end and returns the signal that ended it; 0 if it exited by itself.
   func waitForSignal() -> Int32 {
     process.waitUntilExit()
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : 0
   }
 
-  /// The processes that a process has started, from whichever of its threads; none once it is gone.
+  /// Returns the processes started by any thread of a process; none if the process is gone.
   static func children(of pid: pid_t) -> [pid_t] {
     let threads = "/proc/\(pid)/task"
-    // Threads and processes come and go while this looks: what cannot be read has ended.
+    // Threads and processes come and go in the meantime. Entries that cannot be read have ended.
     return ((try? FileManager.default.contentsOfDirectory(atPath: threads)) ?? []).flatMap {
       let text = try? String(contentsOfFile: "\(threads)/\($0)/children", encoding: .utf8)
       return (text ?? "").split(separator: " ").compactMap { pid_t($0) }
@@ -96,7 +96,7 @@ final class SuiteProcess {
   }
 }
 
-/// What outlives a crash of the suite: its data, the functions' output, its log.
+/// The files that survive a crash of the suite: its data, the functions' output, its log.
 final class JourneyProject {
   static let id = "demo-journey"
   let folder: TemporaryFolder
@@ -104,7 +104,7 @@ final class JourneyProject {
   let output: String
   let log: FileHandle
 
-  /// A project without data whose functions write to `output`.
+  /// Creates a project without data whose functions write to `output`.
   init() throws {
     folder = try TemporaryFolder()
     data = folder.path("data")
@@ -121,7 +121,7 @@ final class JourneyProject {
     try setEnvironment([:])
   }
 
-  /// Writes the functions' `.env`; a deployment reads it.
+  /// Writes the functions' `.env`, which a deployment reads.
   func setEnvironment(_ variables: [String: String]) throws {
     let lines = variables.merging(["SAMPLE_OUTPUT": output]) { $1 }.map {
       "\($0.key)=\($0.value)\n"
@@ -129,26 +129,26 @@ final class JourneyProject {
     try lines.joined().write(toFile: folder.path(".env"), atomically: true, encoding: .utf8)
   }
 
-  /// The lines that functions recorded, each `function step id event`.
+  /// The lines that functions recorded, each of the form `function step id event`.
   func records() throws -> [[Substring]] {
     try String(contentsOfFile: output, encoding: .utf8)
       .split(separator: "\n").map { $0.split(separator: " ") }
   }
 
-  /// The last lines of the suite's log, for a failed expectation.
+  /// The last lines of the suite's log, for failure messages.
   func logTail() -> String {
     let text = (try? String(contentsOfFile: folder.path("log"), encoding: .utf8)) ?? ""
     return text.split(separator: "\n").suffix(30).joined(separator: "\n")
   }
 
-  /// An executable of this build, beside the test bundle.
+  /// Returns the path of a built executable beside the test bundle.
   static func binary(_ name: String) -> URL {
     let bundle = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     return bundle.deletingLastPathComponent().appending(path: name)
   }
 }
 
-/// A journey that could not go on.
+/// An error that ends a journey.
 struct JourneyError: Error, CustomStringConvertible {
   var description: String
 
@@ -157,7 +157,7 @@ struct JourneyError: Error, CustomStringConvertible {
   }
 }
 
-/// Firestore and the control API as a journey's client uses them, over plain HTTP.
+/// A client of Firestore and the control API over plain HTTP.
 struct JourneyClient: Sendable {
   private let http = OutboundClient()
   private let documents: String
@@ -174,13 +174,13 @@ struct JourneyClient: Sendable {
     functions = "http://\(suite.address("functions"))/\(JourneyProject.id)/us-central1"
   }
 
-  /// Writes a document; returns only when the suite acknowledged it.
+  /// Writes a document and returns when the suite has acknowledged it.
   func write(_ path: String, n: Int) async throws {
     let body = #"{"fields":{"n":{"integerValue":"\#(n)"}}}"#
     _ = try await send("PATCH", "\(documents)/\(path)", body)
   }
 
-  /// Writes `count` documents to a collection in one commit; their numbers begin at `first`.
+  /// Writes `count` documents to a collection in one commit, numbered from `first`.
   func writeMany(_ collection: String, from first: Int = 0, count: Int) async throws {
     let root = "projects/\(JourneyProject.id)/databases/(default)/documents"
     let writes = (first..<first + count).map { number in
@@ -194,7 +194,7 @@ struct JourneyClient: Sendable {
     )
   }
 
-  /// The `n` of a document, or nil when it is not there.
+  /// Reads the `n` of a document; nil if the document does not exist.
   func read(_ path: String) async throws -> Int? {
     struct Document: Decodable {
       struct Value: Decodable { var integerValue: String }
@@ -208,7 +208,7 @@ struct JourneyClient: Sendable {
     return document.fields["n"].flatMap { Int($0.integerValue) }
   }
 
-  /// Deploys the functions as they were built and returns what the suite said of it.
+  /// Deploys the already built functions and returns the suite's response.
   func deploy() async throws -> String {
     let lines = try await send("POST", "\(hub)/hearth/v1/deployments?build=false", "")
     return String(decoding: lines, as: UTF8.self)
@@ -219,7 +219,6 @@ struct JourneyClient: Sendable {
     _ = try await send("POST", "\(hub)/hearth/v1/settle?timeoutSeconds=60", "")
   }
 
-  /// The events in a state.
   func events(state: String) async throws -> [EventDescription] {
     let body = try await send("GET", "\(hub)/hearth/v1/events?state=\(state)&limit=1000", "")
     return try JSONDecoder().decode([EventDescription].self, from: Data(body))
@@ -230,14 +229,14 @@ struct JourneyClient: Sendable {
     _ = try await send("POST", "\(hub)/hearth/v1/events/\(id)/retry", "")
   }
 
-  /// Makes all failed events pending again and returns how many there were.
+  /// Makes all failed events pending again and returns their number.
   func retryAllFailed() async throws -> Int {
     struct Count: Decodable { var count: Int }
     let body = try await send("POST", "\(hub)/hearth/v1/events/retry?state=failed", "")
     return try JSONDecoder().decode(Count.self, from: Data(body)).count
   }
 
-  /// Calls a callable with JSON and returns the reply as it is.
+  /// Calls a callable with JSON and returns the raw response.
   func call(_ name: String, data: String) async throws -> OutboundResponse {
     var request = OutboundRequest(
       method: "POST",
@@ -249,7 +248,7 @@ struct JourneyClient: Sendable {
     return try await http.send(request)
   }
 
-  /// The version of the sample functions that answers.
+  /// Returns the version of the sample functions that respond.
   func version() async throws -> String {
     struct Reply: Decodable {
       struct Count: Decodable { var version: String }
@@ -259,7 +258,7 @@ struct JourneyClient: Sendable {
     return try JSONDecoder().decode(Reply.self, from: Data(reply.body)).result.version
   }
 
-  /// Returns once functions are deployed: the suite listens before that.
+  /// Returns once functions are deployed, because the suite listens before that.
   func waitForDeployment() async throws {
     let deadline = ContinuousClock.now.advanced(by: .seconds(60))
     while ContinuousClock.now < deadline {
@@ -270,7 +269,7 @@ struct JourneyClient: Sendable {
     throw JourneyError("nothing was deployed within 60 s")
   }
 
-  /// Returns once a function's log has a line with these words.
+  /// Returns once a function's log contains a line with these words.
   func waitForLog(of function: String, containing words: String) async throws {
     let deadline = ContinuousClock.now.advanced(by: .seconds(60))
     while ContinuousClock.now < deadline {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What an author meets who depends on Hearth by a version, as on any published package.
+/// A package that depends on a version of Hearth, as on any published package.
 @Suite("A package that depends on a version of Hearth", .timeLimit(.minutes(5)))
 struct VersionTagTests {
   private let folder: TemporaryFolder
@@ -11,7 +11,7 @@ struct VersionTagTests {
     folder = try TemporaryFolder()
   }
 
-  /// Runs a tool to its end in a folder; returns what it printed.
+  /// Runs a tool in a folder until it exits; returns its status and output.
   private func run(_ tool: String, _ arguments: String..., in directory: String) async throws
     -> (status: Int32, output: String)
   {
@@ -25,7 +25,7 @@ struct VersionTagTests {
     process.standardError = output
     try process.run()
     return try await withCheckedThrowingContinuation { continuation in
-      // Owned by this call: ends with the process.
+      // This thread ends with the process.
       Thread.detachNewThread {
         let printed = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
@@ -36,7 +36,7 @@ struct VersionTagTests {
     }
   }
 
-  /// Copies the sources of this checkout, those not committed included, into a tagged repository.
+  /// Copies the checkout, including uncommitted changes, into a tagged repository.
   private func makeRepository() async throws -> String {
     let checkout = URL(filePath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().path
@@ -64,7 +64,7 @@ struct VersionTagTests {
     let dumped = try await run("swift", "package", "dump-package", in: repository)
     let start = try #require(dumped.output.firstIndex(of: "{"), "\(dumped.output)")
     let package = try JSONDecoder().decode(Manifest.self, from: Data(dumped.output[start...].utf8))
-    // Not every SwiftPM says so itself: some refuse a dependency's unsafe flags, this one need not.
+    // Only some versions of SwiftPM reject unsafe flags of a dependency, so this checks for them.
     for target in package.targets {
       #expect(!target.settings.contains { $0.kind.unsafeFlags != nil }, "\(target.name)")
     }
@@ -72,12 +72,12 @@ struct VersionTagTests {
     #expect(products.contains("FunctionsTesting") && products.contains("hearth"))
 
     let stranger = try makeStranger(of: repository, products)
-    // Makes the plan of a build and compiles nothing.
+    // Plans a build without compiling anything.
     let planned = try await run("swift", "build", "--print-manifest-job-graph", in: stranger)
     #expect(planned.status == 0, "\(planned.output.suffix(2000))")
   }
 
-  /// A package that depends on the version and on all of its products.
+  /// Creates a package that depends on the version and on all of its products.
   private func makeStranger(of repository: String, _ products: [String]) throws -> String {
     let uses = products.map { ".product(name: \"\($0)\", package: \"hearth\")" }
     let manifest = """
@@ -105,7 +105,7 @@ struct VersionTagTests {
     return stranger
   }
 
-  /// The parts of `swift package dump-package` that matter here.
+  /// The relevant parts of the output of `swift package dump-package`.
   private struct Manifest: Decodable {
     struct Product: Decodable {
       struct Kind: Decodable {

@@ -13,7 +13,7 @@ import Testing
   import Glibc
 #endif
 
-/// Workers that are killed at random points while there is work; `HEARTH_JOURNEYS` says for how long.
+/// Workers that are killed at random moments under load; `HEARTH_JOURNEYS` scales the duration.
 @Suite("Journeys through dying workers", .serialized, .timeLimit(.minutes(10)))
 struct WorkerCrashJourneyTests {
   private static let writes =
@@ -89,7 +89,7 @@ struct WorkerCrashJourneyTests {
     #expect(suite.stop() == 0)
   }
 
-  /// Set once, seen by several tasks.
+  /// A flag that several tasks read and that is set once.
   private final class Flag: Sendable {
     private let value = Atomic(false)
     var isSet: Bool { value.load(ordering: .relaxed) }

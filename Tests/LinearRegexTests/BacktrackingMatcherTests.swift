@@ -1,7 +1,7 @@
 import LinearRegex
 import Testing
 
-/// A random generator that a seed repeats.
+/// A random number generator whose seed reproduces its numbers.
 struct SplitMix64 {
   var state: UInt64
 
@@ -18,7 +18,7 @@ struct SplitMix64 {
   }
 }
 
-/// A small pattern that is tried way after way, as simply as can be.
+/// A small pattern with a simple backtracking matcher.
 indirect enum NaivePattern {
   case letter(Character)
   case any
@@ -28,7 +28,7 @@ indirect enum NaivePattern {
   case choice(NaivePattern, NaivePattern)
   case count(NaivePattern, min: Int, max: Int?, isLazy: Bool)
 
-  /// The pattern as it is written.
+  /// The pattern's source text.
   var source: String {
     switch self {
     case .letter(let letter): String(letter)
@@ -42,7 +42,9 @@ indirect enum NaivePattern {
     }
   }
 
-  /// Calls `then` with each end of a match from `position` on, the preferred first, until `true`.
+  /// Calls `then` with the end of each match from `position` on, until it returns true.
+  ///
+  /// Preferred matches come first.
   func match(_ text: [Character], _ position: Int, then: (Int) -> Bool) -> Bool {
     switch self {
     case .letter(let letter):
@@ -71,7 +73,7 @@ indirect enum NaivePattern {
     func more() -> Bool {
       if max == 0 { return false }
       return body.match(text, position) { end in
-        // A round that consumed nothing is the last one.
+        // An iteration that consumed nothing is the last one.
         if end == position, min == 0 { return then(end) }
         let left = Swift.max(min - 1, 0)
         return repeated(body, left, max.map { $0 - 1 }, isLazy, text, end, then: then)
@@ -105,7 +107,7 @@ struct BacktrackingMatcherTests {
     for _ in 0..<1_000 {
       let pattern = NaivePattern.random(random.next(below: 4), &random)
       let regex = try LinearPattern(pattern.source)
-      // The word boundaries at no place make the general machine run instead of bit sets.
+      // A word boundary that never matches forces the general matcher instead of bit sets.
       let general = try LinearPattern("(?:\(pattern.source))|c\\bc")
       for _ in 0..<5 {
         let text = Self.text(&random)

@@ -12,7 +12,7 @@ struct MatchingTests {
       (#"\x7A\x{10FFFF}"#, "z\u{10FFFF}", "z"), (#"\141\0"#, "a\0", "a0"),
       (#"\1234"#, "S4", "{4"), (#"\Qa*\E*"#, "a***", "aa"), (#"\Qa|b"#, "a|b", "a"),
       (#"\Qab\E{2}"#, "abb", "abab"),
-      // Dot
+      // The dot
       ("a.b", "axb", "a\nb"), ("(?s)a.b", "a\nb", "ab"), (".", "é", "e\u{301}"),
       (".", "😀", "😀😀"),
       // Classes
@@ -24,7 +24,7 @@ struct MatchingTests {
       ("[:alpha:]", "p", "b"),
       (#"\d\w\s"#, "1a ", "1a\u{B}"), (#"\D\W\S"#, "a-a", "1-a"), (#"\w"#, "a", "é"),
       (#"[^\d\s]"#, "a", "1"), (#"[\W]"#, "é", "a"),
-      // Unicode's names
+      // Unicode classes
       (#"\pL"#, "é", "1"), (#"\p{Lu}"#, "É", "é"), (#"\PN"#, "a", "5"), (#"\p{^L}"#, "1", "a"),
       (#"\P{^L}"#, "a", "1"), (#"[\p{Nd}x]"#, "٣", "y"), (#"[^\PL]"#, "a", "1"),
       (#"\p{Greek}"#, "α", "a"), (#"\p{Cyrillic}"#, "ж", "z"), (#"\p{Latin}"#, "ß", "β"),
@@ -47,7 +47,7 @@ struct MatchingTests {
       ("a{2}", "aa", "a"), ("a{2,}", "aaaa", "a"), ("a{1,3}", "aaa", "aaaa"), ("a{0}", "", "a"),
       ("(ab){2}", "abab", "ab"), ("(a|b){2,3}?", "aba", "abab"), ("^*a", "a", "aa"),
       ("(a*)*", "aa", "b"), ("(a{30}){0,2}", "", "a"), ("(|a)+", "aa", "b"),
-      // Braces that are no repetition
+      // Braces that are not repetitions
       ("a{,2}", "a{,2}", "aa"), ("a{", "a{", "a"), ("a{01}", "a{01}", "a"), ("{x}", "{x}", "x"),
     ]
   )

@@ -1,7 +1,7 @@
 import LinearRegex
 import Testing
 
-/// What the official emulator answered to each of these is what is expected here.
+/// Expected results as returned by the official emulator.
 @Suite("Replacing and splitting")
 struct ReplacingAndSplittingTests {
   @Test(
@@ -98,7 +98,7 @@ struct ReplacingAndSplittingTests {
           _ = try costly.matchesWhole(text, work: &work)
         }
       }
-      // A place of the text is finished before the work is looked at.
+      // The work limit is checked after each position of the text.
       #expect(work > -10_000)
     }
 

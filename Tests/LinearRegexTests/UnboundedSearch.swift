@@ -6,7 +6,7 @@ extension LinearPattern {
     return try matchesWhole(text, work: &work)
   }
 
-  /// Nil for a template that is refused.
+  /// Replaces all matches without limits; nil if the template is invalid.
   func replacingAll(in text: String, with template: String) throws -> String? {
     var work = Int.max
     do throws(SearchError) {

@@ -1,20 +1,20 @@
-/// A request for a chat completion that the API would take.
+/// A valid request for a chat completion.
 struct ChatCall {
   let model: String
   let isStream: Bool
   let includesUsage: Bool
-  /// The last words of the user, for rules.
+  /// The text of the last user message, matched by the script's rules.
   let lastUserText: String
   let endsWithTool: Bool
   let promptTokens: Int
-  /// Each function that may be called, with its schema where it is strict.
+  /// The callable functions by name, with the schema of each strict one.
   private let tools: [String: StrictSchema?]
   private let toolChoice: JSON
   private let form: StrictSchema?
 
   private static let roles: Set<String> = ["system", "developer", "user", "assistant", "tool"]
 
-  /// Throws `StubRefusal` where the API refuses.
+  /// Parses the request; throws `StubRefusal` where the API would reject it.
   init(_ body: JSON) throws {
     model = try body.model()
     isStream = body["stream"]?.isTrue ?? false
@@ -33,14 +33,16 @@ struct ChatCall {
     let userMessage = messages.last { $0["role"] == "user" }
     lastUserText = userMessage.map(Self.text) ?? ""
     endsWithTool = messages.last?["role"] == "tool"
-    // The API counts three more for each message, and three that begin the answer.
+    // The API adds three tokens for each message and three for the start of the completion.
     promptTokens = messages.reduce(3) { $0 + 3 + TokenCount.of(Self.text($1)) }
     tools = try Self.tools(body["tools"])
     toolChoice = try Self.toolChoice(body["tool_choice"], tools)
     form = try Self.form(body["response_format"], messages)
   }
 
-  /// Throws where no model could answer so to this request: the script is wrong, or means it.
+  /// Throws if no model could give this reply to the request.
+  ///
+  /// Replies that are `unchecked` or refuse always pass.
   func check(_ reply: ScriptedReply) throws {
     if reply.unchecked == true || reply.refusal != nil { return }
     let calls = reply.toolCalls ?? []
@@ -70,7 +72,7 @@ struct ChatCall {
     }
   }
 
-  // MARK: What the API refuses
+  // MARK: Requests that the API rejects
 
   private static func messages(_ messages: JSON?) throws -> [JSON] {
     guard let messages = messages?.items, !messages.isEmpty else {
@@ -101,7 +103,7 @@ struct ChatCall {
     return messages
   }
 
-  /// Each call of a tool has its result straight after it, and each result its call.
+  /// Checks that each tool call is directly followed by its result, and each result has a call.
   private static func checkToolResults(_ messages: [JSON]) throws {
     var open: Set<String> = []
     var called: Set<String> = []
@@ -240,7 +242,7 @@ struct ChatCall {
     }
   }
 
-  /// The words of a message, of all its text parts.
+  /// The text of a message, with all its text parts joined.
   private static func text(_ message: JSON) -> String {
     message["content"]?.text
       ?? (message["content"]?.items ?? []).compactMap { $0["text"]?.text }.joined(separator: "\n")

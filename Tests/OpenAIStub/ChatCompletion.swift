@@ -1,13 +1,13 @@
-/// A chat reply in the forms of the API: whole, or as the events of a stream.
+/// A chat completion in the API's two forms: a whole response, or the events of a stream.
 struct ChatCompletion {
   let id: String
   let call: ChatCall
   let reply: ScriptedReply
   let hasUsage: Bool
 
-  /// Letters in one fragment of a stream; small, so that clients have something to assemble.
+  /// The number of characters in a stream fragment; small, so that clients must assemble fragments.
   private static let fragmentLength = 8
-  /// A time like any other: the stub's answers do not depend on the clock.
+  /// A fixed creation time, so that responses do not depend on the clock.
   private static let created: JSON = 1_767_225_600
 
   var response: StubResponse {

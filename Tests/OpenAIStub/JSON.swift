@@ -9,7 +9,7 @@ package enum JSON: Sendable, Hashable {
   case array([JSON])
   case object([String: JSON])
 
-  /// A property of an object; nil where there is none, or no object.
+  /// The property `key`; nil if it is missing or this value is not an object.
   package subscript(key: String) -> JSON? {
     if case .object(let properties) = self { properties[key] } else { nil }
   }
@@ -22,11 +22,11 @@ package enum JSON: Sendable, Hashable {
   }
   var isTrue: Bool { self == .boolean(true) }
 
-  /// The value as text, with sorted keys, so that equal values have equal text.
+  /// The value as JSON text with sorted keys, so that equal values have equal text.
   package var serialized: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Only numbers that are not finite cannot be written, and no JSON has them.
+    // Encoding fails only for numbers that are not finite, and JSON cannot contain them.
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
   }
 }
@@ -34,7 +34,7 @@ package enum JSON: Sendable, Hashable {
 extension JSON: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // Each `try?` asks whether the value has that form; the last one reports.
+    // Each `try?` tests one type; the last attempt throws the error.
     if container.decodeNil() {
       self = .null
     } else if let value = try? container.decode(String.self) {
@@ -62,7 +62,7 @@ extension JSON: Codable {
     }
   }
 
-  /// Reads a control message, and refuses keys that mean nothing, as a typing error would be.
+  /// Decodes a control message and throws on unknown keys, to catch typing errors.
   static func decode<Message: Codable>(_ type: Message.Type, from bytes: [UInt8]) throws
     -> Message
   {
@@ -75,7 +75,7 @@ extension JSON: Codable {
     return message
   }
 
-  /// The first key that another value, otherwise the same, does not have.
+  /// The first key that is missing from `other`, which otherwise has the same structure.
   private func stranger(to other: JSON) -> String? {
     switch (self, other) {
     case (.object(let mine), .object(let others)):

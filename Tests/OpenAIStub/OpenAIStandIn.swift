@@ -1,18 +1,18 @@
 package import OutboundHTTP
 import Synchronization
 
-/// The stub in a test's own process, where a client's network would be.
+/// An HTTP transport that runs the stub in the test's own process, in place of the network.
 ///
-/// Time does not pass: an answer that is held back for longer than the request waits is a time-out
-/// at once, and any other is there at once.
+/// No time passes. A response delayed beyond the request's timeout fails at once; any other
+/// response arrives at once.
 package final class OpenAIStandIn: HTTPTransport {
-  /// What clients are told; nothing is resolved or connected to.
+  /// The base URL to configure in clients; it is never resolved or connected to.
   package static let baseURL = "http://openai.test/v1"
   private static let origin = "http://openai.test"
 
   private let state = Mutex(StubState())
 
-  /// A stub without a script.
+  /// Creates a stub without a script.
   package init() {}
 
   /// Adds to the script.
@@ -21,15 +21,15 @@ package final class OpenAIStandIn: HTTPTransport {
   /// Adds chat replies to the queue.
   package func reply(_ replies: ScriptedReply...) throws { try add(StubScript(chat: replies)) }
 
-  /// Plans faults, each counted from the calls so far.
+  /// Plans faults, each counted from the next call on.
   package func fail(_ faults: StubFault...) throws {
     try state.withLock { state in for fault in faults { try state.plan(fault) } }
   }
 
-  /// What was asked.
+  /// The requests received so far.
   package var journal: StubJournal { state.withLock { $0.journal } }
 
-  /// Chat replies in the queue that nobody has asked for yet.
+  /// The number of queued chat replies that no call has taken yet.
   package var repliesLeft: Int { state.withLock { $0.repliesLeft } }
 
   package func send(_ request: OutboundRequest) async throws -> OutboundResponse {

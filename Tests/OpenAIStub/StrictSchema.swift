@@ -1,10 +1,10 @@
-/// A JSON Schema in the part of the language that strict structured outputs know.
+/// A JSON Schema in the subset that strict structured outputs support.
 struct StrictSchema {
   private let root: JSON
 
-  /// Deeper schemas the API does not take; it also ends references that lead to themselves.
+  /// The nesting depth beyond which the API rejects a schema; it also stops recursive references.
   private static let depthMax = 10
-  /// Keywords of JSON Schema that strict mode refuses.
+  /// The JSON Schema keywords that strict mode rejects.
   private static let refused = [
     "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
     "patternProperties",
@@ -14,7 +14,7 @@ struct StrictSchema {
     self.root = root
   }
 
-  /// Why strict mode refuses the schema; nil if it does not.
+  /// The reason why strict mode rejects the schema; nil if it accepts it.
   var problem: String? {
     guard root["type"] == "object" else {
       return "schema must be a JSON Schema of 'type: \"object\"', got 'type: "
@@ -74,7 +74,7 @@ struct StrictSchema {
     return nil
   }
 
-  /// Where a value is not as the schema says; nil if it is.
+  /// Describes the first difference between a value and the schema; nil if the value matches.
   func mismatch(_ value: JSON) -> String? { mismatch(value, root, at: "$", depth: 0) }
 
   private func mismatch(_ value: JSON, _ schema: JSON, at path: String, depth: Int) -> String? {

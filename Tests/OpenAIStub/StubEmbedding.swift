@@ -1,38 +1,40 @@
 import Foundation
 
-/// How the stub makes vectors; never a model, and the `model` of each answer says so.
+/// The way the stub computes vectors.
+///
+/// It is never a real model, and the `model` of each response says so.
 package struct StubEmbedding: Sendable, Hashable, Codable {
-  /// `hash` unless given.
+  /// The mode; `hash` by default.
   package var mode: Mode?
-  /// Another seed gives other vectors for the same texts.
+  /// The seed; a different seed gives different vectors for the same texts.
   package var seed: UInt64?
-  /// Numbers in a vector; those of OpenAI's model of the same name unless given.
+  /// The vector length; by default the length of OpenAI's model of the same name.
   package var dimension: Int?
 
-  /// Ways to make vectors.
+  /// The ways to compute vectors.
   package enum Mode: String, Sendable, Hashable, Codable {
-    /// The same text has the same vector and every other text another; no more than that.
+    /// Equal texts have equal vectors, different texts different ones; nothing else is guaranteed.
     case hash
-    /// Texts that share words are close.
+    /// Texts that share words have similar vectors.
     case words
   }
 
-  /// A way to make vectors.
+  /// Creates a configuration; nil selects each default.
   package init(mode: Mode? = nil, seed: UInt64? = nil, dimension: Int? = nil) {
     self.mode = mode
     self.seed = seed
     self.dimension = dimension
   }
 
-  /// What an answer calls the model.
+  /// The model name that responses report.
   func name(of model: String) -> String { "stub-\((mode ?? .hash).rawValue):\(model)" }
 
-  /// The numbers in a vector of a model before any shortening.
+  /// The vector length of a model before any shortening.
   func dimension(of model: String) -> Int {
     dimension ?? (model == "text-embedding-3-large" ? 3072 : 1536)
   }
 
-  /// The vector of a text, of unit length.
+  /// Returns the unit-length vector of a text.
   package func vector(of text: String, dimension: Int) -> [Float] {
     var vector = [Float](repeating: 0, count: dimension)
     switch mode ?? .hash {
@@ -50,21 +52,21 @@ package struct StubEmbedding: Sendable, Hashable, Codable {
     }
     let length = vector.reduce(0) { $0 + $1 * $1 }.squareRoot()
     guard length > 0 else {
-      // No words, or words that cancel each other out: any fixed direction.
+      // The text has no words, or its words cancel each other out: any fixed direction will do.
       vector[0] = 1
       return vector
     }
     return vector.map { $0 / length }
   }
 
-  /// FNV-1a, mixed so that all bits count; the same on every machine.
+  /// FNV-1a, mixed so that every bit matters; the result is the same on every platform.
   private static func hash(_ text: String, seed: UInt64) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ mixed(seed)
     for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     return mixed(hash)
   }
 
-  /// The finishing steps of SplitMix64.
+  /// The finalizer of SplitMix64.
   private static func mixed(_ number: UInt64) -> UInt64 {
     var mixed = number
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -73,10 +75,10 @@ package struct StubEmbedding: Sendable, Hashable, Codable {
   }
 }
 
-/// A request for embeddings that the API would take.
+/// A valid request for embeddings.
 struct EmbeddingsCall {
   private let model: String
-  /// Texts, and what they count.
+  /// The texts and their token counts.
   private let inputs: [(text: String, tokens: Int)]
   private let dimension: Int
   private let isBase64: Bool
@@ -86,7 +88,7 @@ struct EmbeddingsCall {
   private static let inputTokensMax = 8192
   private static let tokensMax = 300_000
 
-  /// Throws `StubRefusal` where the API refuses.
+  /// Parses the request; throws `StubRefusal` where the API would reject it.
   init(_ body: JSON, embedding: StubEmbedding) throws {
     model = try body.model()
     self.embedding = embedding
@@ -141,7 +143,7 @@ struct EmbeddingsCall {
     dimension = number
   }
 
-  /// The answer, right but for what is to be altered.
+  /// Returns the response, correct except for the given alteration.
   func answer(_ alteration: StubFault.Alteration?) -> StubResponse {
     let sent = alteration == .vectorMissing ? inputs.dropLast() : inputs[...]
     let data = sent.enumerated().map { index, input -> JSON in
@@ -164,7 +166,7 @@ struct EmbeddingsCall {
   }
 
   private func encoded(_ vector: [Float]) -> JSON {
-    // What is not a number JSON cannot hold.
+    // JSON cannot represent NaN.
     guard isBase64 else { return .array(vector.map { $0.isNaN ? .null : .number(Double($0)) }) }
     let bytes = vector.flatMap { number in
       withUnsafeBytes(of: number.bitPattern.littleEndian) { Array($0) }
@@ -172,7 +174,7 @@ struct EmbeddingsCall {
     return .string(Data(bytes).base64EncodedString())
   }
 
-  /// One text, texts, one list of tokens, or lists of tokens.
+  /// Parses the input: one text, several texts, one token list, or several token lists.
   private static func inputs(_ input: JSON?) throws -> [(text: String, tokens: Int)] {
     let refusal = StubRefusal(
       "'$.input' is invalid. Please check the API reference.",
@@ -213,9 +215,12 @@ struct EmbeddingsCall {
   }
 }
 
-/// Counts tokens near enough, and never more than there are bytes.
+/// Approximate token counts, never above the number of bytes.
 enum TokenCount {
-  /// Four bytes of letters or digits are a token, and each other sign but blanks is one.
+  /// Estimates the tokens of a text.
+  ///
+  /// Four bytes of letters or digits are a token, and each other character except blanks is a
+  /// token.
   static func of(_ text: String) -> Int {
     var tokens = 0
     var run = 0

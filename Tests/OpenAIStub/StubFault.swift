@@ -1,43 +1,46 @@
-/// Something that goes wrong with a call, once or some times.
+/// A planned failure of one or more calls.
 package struct StubFault: Sendable, Hashable, Codable {
-  /// The route of the call.
+  /// The route that fails.
   package var route: StubRoute
-  /// Which call from now on, the next one being 1; unless given, the first one after those for
-  /// which faults are planned already.
+  /// The first failing call, counted from the next call as 1.
+  ///
+  /// By default it is the first call after those for which faults are already planned.
   package var call: Int?
-  /// How many calls in a row; one unless given.
+  /// The number of consecutive calls that fail; one by default.
   package var times: Int?
-  /// The status instead of an answer; 200 with a `body` alone.
+  /// The status of the error response; 200 if only a `body` is given.
   package var status: Int?
-  /// The body instead of an answer: JSON, or a string that is sent as it stands.
+  /// The body of the response: JSON, or a string that is sent verbatim.
   package var body: JSON?
-  /// Header fields beside the usual ones.
+  /// Header fields added to the usual ones.
   package var headers: [String: String]?
-  /// Seconds for which the answer is held back.
+  /// The delay of the response in seconds.
   package var delaySeconds: Double?
-  /// Closes the connection instead of an answer.
+  /// Closes the connection without a response.
   package var reset: Bool?
-  /// Ends the connection after this many events, or in the middle of an answer without any.
+  /// Closes the connection after this many events of a stream.
+  ///
+  /// Any other response breaks off halfway.
   package var truncateAfter: Int?
-  /// What is wrong with an answer otherwise right.
+  /// The error in an otherwise correct response.
   package var alter: Alteration?
 
-  /// Answers that are wrong in one way.
+  /// The errors that an otherwise correct response can have.
   package enum Alteration: String, Sendable, Hashable, Codable, CaseIterable {
     case withoutUsage
-    /// JSON that breaks off, though the response itself is whole.
+    /// Truncated JSON in a complete HTTP response.
     case halfJSON
-    /// One vector less than inputs.
+    /// One vector fewer than there are inputs.
     case vectorMissing
-    /// Vectors of one number less.
+    /// Vectors that are one number too short.
     case vectorsShort
-    /// Vectors with something that is not a number, which only base64 can hold.
+    /// Vectors that contain NaN; only base64 can represent it.
     case vectorsNotANumber
-    /// Vectors three times as long as the unit.
+    /// Vectors of length three instead of one.
     case vectorsUnscaled
   }
 
-  /// A fault that follows upon those planned before, unless `call` says otherwise.
+  /// Creates a fault that follows the faults planned before it, unless `call` is given.
   package init(
     _ route: StubRoute,
     call: Int? = nil,
@@ -62,7 +65,7 @@ package struct StubFault: Sendable, Hashable, Codable {
     self.alter = alter
   }
 
-  /// Throws where a number makes no sense.
+  /// Throws if a number is out of range.
   func validate() throws {
     let isSensible =
       (1...1_000_000).contains(call ?? 1) && (1...1_000_000).contains(times ?? 1)
@@ -71,7 +74,7 @@ package struct StubFault: Sendable, Hashable, Codable {
     guard isSensible else { throw StubRefusal("a number of the fault is out of range") }
   }
 
-  /// The answer that takes the place of the real one; nil if there is one to be had.
+  /// The response that replaces the real one; nil if the real one is sent.
   var replacement: StubResponse? {
     if reset == true {
       var response = StubResponse(status: 0, text: "")
@@ -87,7 +90,7 @@ package struct StubFault: Sendable, Hashable, Codable {
     }
   }
 
-  /// Does to an answer what is planned.
+  /// Applies the planned headers, delay and damage to a response.
   func apply(to response: inout StubResponse) {
     response.headers.merge(headers ?? [:]) { $1 }
     response.delay = .milliseconds(Int((delaySeconds ?? 0) * 1000))
@@ -95,7 +98,7 @@ package struct StubFault: Sendable, Hashable, Codable {
     if alter == .halfJSON { response.pieces = response.pieces.map { $0.dropLast($0.count / 2) } }
   }
 
-  /// How the API words a status.
+  /// The API's error for a status.
   private static func failure(_ status: Int) -> StubRefusal {
     var refusal = StubRefusal("The stub answers \(status) as planned.", status: status)
     if status == 429 {

@@ -1,27 +1,27 @@
-/// The latest requests, in order.
+/// A record of the latest requests, in order.
 package struct StubJournal: Sendable, Hashable, Encodable {
-  /// The requests that are still remembered.
+  /// The requests that are still kept.
   package private(set) var entries: [Entry] = []
-  /// How many older ones are not.
+  /// The number of older requests that were dropped.
   package private(set) var dropped = 0
   private var bytes = 0
 
-  // A test looks at a handful; the largest request has a few megabytes.
+  // A test inspects only a few entries. The largest request has a few megabytes.
   private static let entriesMax = 1000
   private static let bytesMax = 16 << 20
 
-  /// One request and what became of it.
+  /// A request and its outcome.
   package struct Entry: Sendable, Hashable, Encodable {
-    /// Counts all requests of a route since the last reset, from 1.
+    /// The number of this call among all calls of its route since the last reset, starting at 1.
     package var call: Int
     package var route: StubRoute
-    /// The body; null where it was none or no JSON.
+    /// The request body; null if it was missing or not JSON.
     package var request: JSON
-    /// The answer's status; 0 where there was none.
+    /// The response's status; 0 if no response was sent.
     package var status: Int
-    /// Whether a fault was planned for the call.
+    /// True if a fault was planned for the call.
     package var isFault: Bool
-    /// Whether the client left before the answer, which a fault held back.
+    /// True if the client disconnected before a delayed response.
     package var hasClientLeft = false
     fileprivate var bytes: Int
 

@@ -1,8 +1,8 @@
-/// What the stub stands in for, one name each.
+/// The API routes that the stub implements.
 package enum StubRoute: String, Sendable, Hashable, Codable, CaseIterable {
   case embeddings, chat, models
 
-  /// The route of a method and a path below `/v1`.
+  /// Finds the route of a method and a path below `/v1`.
   init?(_ method: String, _ path: String) {
     switch (method, path) {
     case ("POST", "/v1/embeddings"): self = .embeddings
@@ -15,16 +15,16 @@ package enum StubRoute: String, Sendable, Hashable, Codable, CaseIterable {
   }
 }
 
-/// A request, whichever way it came.
+/// A request, independent of its transport.
 package struct StubRequest: Sendable {
   package var method: String
-  /// The path, from `/v1` or `/stub` on, without a query.
+  /// The path from `/v1` or `/stub` on, without a query.
   package var path: String
-  /// The `Authorization` field; compared and then forgotten.
+  /// The `Authorization` header; it is compared and never stored.
   package var authorization: String?
   package var body: [UInt8]
 
-  /// A request.
+  /// Creates a request.
   package init(method: String, path: String, authorization: String? = nil, body: [UInt8] = []) {
     self.method = method
     self.path = path
@@ -33,24 +33,24 @@ package struct StubRequest: Sendable {
   }
 }
 
-/// An answer, and how it is to reach the client.
+/// A response and the way it reaches the client.
 package struct StubResponse: Sendable {
   package var status: Int
   package var headers: [String: String]
-  /// The body: one piece, or one for each event of a stream.
+  /// The body: a single piece, or one piece for each event of a stream.
   package var pieces: [[UInt8]]
-  /// How long the answer is held back.
+  /// The delay before the response is sent.
   package var delay: Duration
   package var ending: Ending
-  /// The call that it answers; nil for the stub's own control.
+  /// The call that this responds to; nil for the stub's control endpoints.
   var call: (number: Int, route: StubRoute)?
 
-  /// How the exchange ends.
+  /// The ways a response ends.
   package enum Ending: Sendable, Hashable {
     case whole
-    /// The connection closes after the pieces, though more was announced.
+    /// The connection closes after the pieces, although more was announced.
     case truncated
-    /// The connection closes without any answer.
+    /// The connection closes without a response.
     case reset
   }
 
@@ -66,14 +66,14 @@ package struct StubResponse: Sendable {
     ending = .whole
   }
 
-  /// Server-sent events, closed as the protocol has it.
+  /// Creates a stream of server-sent events that ends with `[DONE]`.
   init(events: [JSON]) {
     self.init(status: 200, text: "")
     headers["Content-Type"] = "text/event-stream; charset=utf-8"
     pieces = (events.map(\.serialized) + ["[DONE]"]).map { Array("data: \($0)\n\n".utf8) }
   }
 
-  /// Cuts the answer off: a stream after some events, anything else in its middle.
+  /// Truncates the response: a stream after some events, any other body halfway.
   mutating func truncate(after events: Int) {
     ending = .truncated
     if pieces.count > 1 {
@@ -84,7 +84,7 @@ package struct StubResponse: Sendable {
   }
 }
 
-/// A request that is not taken, told as the API tells it.
+/// A rejected request, reported in the API's error format.
 struct StubRefusal: Error {
   var status = 400
   var message: String
@@ -99,7 +99,7 @@ struct StubRefusal: Error {
     self.status = status
   }
 
-  /// A call for which nobody said what to answer; of a type that no real API has.
+  /// The error for a call that has no scripted reply; its type exists in no real API.
   static func unscripted(_ message: String) -> StubRefusal {
     var refusal = StubRefusal(message, code: "unscripted")
     refusal.type = "stub_error"

@@ -1,17 +1,17 @@
-/// What the stub answers.
+/// The scripted replies of the stub.
 package struct StubScript: Sendable, Hashable, Codable {
-  /// Chat replies, one for each call that no rule takes, in order.
+  /// Chat replies for calls that match no rule, used once each in order.
   package var chat: [ScriptedReply]?
-  /// Chat replies that stand; the first rule that takes a call answers it.
+  /// Permanent chat replies; the first rule that matches a call answers it.
   package var rules: [Rule]?
-  /// How texts become vectors.
+  /// The way the stub computes embeddings.
   package var embeddings: StubEmbedding?
-  /// The models that exist; others are unknown.
+  /// The models that exist; all others are unknown.
   package var models: [String]?
-  /// The only key that is taken; any unless given.
+  /// The only accepted API key; every key is accepted if this is nil.
   package var key: String?
 
-  /// A script; what is left out stays as it was.
+  /// Creates a script; members left out keep their current settings.
   package init(
     chat: [ScriptedReply]? = nil,
     rules: [Rule]? = nil,
@@ -26,15 +26,15 @@ package struct StubScript: Sendable, Hashable, Codable {
     self.key = key
   }
 
-  /// A reply to calls whose last user message has certain words.
+  /// A reply to calls whose last user message contains certain text.
   package struct Rule: Sendable, Hashable, Codable {
-    /// Words of the last user message; capitals do not matter.
+    /// The text to find in the last user message, ignoring case.
     package var contains: String
-    /// Takes calls that end with a tool's result instead of those that end with the user.
+    /// True to match calls that end with a tool's result instead of a user message.
     package var afterTool: Bool?
     package var reply: ScriptedReply
 
-    /// A rule.
+    /// Creates a rule.
     package init(contains: String, afterTool: Bool? = nil, reply: ScriptedReply) {
       self.contains = contains
       self.afterTool = afterTool
@@ -42,13 +42,13 @@ package struct StubScript: Sendable, Hashable, Codable {
     }
   }
 
-  /// The models of OpenAI that tests name most.
+  /// The OpenAI models that tests use most.
   static let usualModels = [
     "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "gpt-5-mini", "text-embedding-3-large",
     "text-embedding-3-small", "text-embedding-ada-002",
   ]
 
-  /// Throws where a number makes no sense.
+  /// Throws if a number is out of range.
   func validate() throws {
     guard (1...20_000).contains(embeddings?.dimension ?? 1) else {
       throw StubRefusal("the dimension of embeddings must be from 1 to 20000")
@@ -59,7 +59,7 @@ package struct StubScript: Sendable, Hashable, Codable {
     }
   }
 
-  /// Adds replies and rules, and replaces the rest where it is given.
+  /// Appends replies and rules, and replaces every other member that `other` sets.
   mutating func add(_ other: StubScript) {
     chat = (chat ?? []) + (other.chat ?? [])
     rules = (rules ?? []) + (other.rules ?? [])
@@ -68,7 +68,7 @@ package struct StubScript: Sendable, Hashable, Codable {
     key = other.key ?? key
   }
 
-  /// Takes the reply for a call, or nil where none is planned.
+  /// Removes and returns the reply for a call; nil if none is planned.
   mutating func takeReply(lastUserText: String, endsWithTool: Bool) -> ScriptedReply? {
     let text = lastUserText.lowercased()
     let rule = rules?.first {
@@ -81,32 +81,32 @@ package struct StubScript: Sendable, Hashable, Codable {
   }
 }
 
-/// One answer of the chat model.
+/// A reply of the chat model.
 package struct ScriptedReply: Sendable, Hashable, Codable {
-  /// The text.
+  /// The text of the reply.
   package var content: String?
-  /// The text, given as the JSON that it is.
+  /// The text of the reply as a JSON value.
   package var json: JSON?
-  /// The tools that are called.
+  /// The tool calls of the reply.
   package var toolCalls: [ToolCall]?
-  /// Words with which the model refuses.
+  /// The model's refusal text.
   package var refusal: String?
-  /// `stop` or `tool_calls` unless given.
+  /// The finish reason; by default `stop` or `tool_calls`.
   package var finishReason: String?
-  /// Usage instead of what the stub counts.
+  /// The token usage; by default the stub counts it.
   package var usage: [String: Int]?
-  /// Lets pass what the schemas of the request forbid, as a bad model would.
+  /// True to send a reply that violates the request's schemas, as a faulty model would.
   package var unchecked: Bool?
 
   /// A call of a tool.
   package struct ToolCall: Sendable, Hashable, Codable {
-    /// `call_1` and so on unless given.
+    /// The ID; by default `call_1`, `call_2` and so on.
     package var id: String?
     package var name: String
-    /// An object; or a string that is sent as it stands.
+    /// The arguments: an object, or a string that is sent verbatim.
     package var arguments: JSON
 
-    /// A call.
+    /// Creates a tool call.
     package init(id: String? = nil, _ name: String, _ arguments: JSON) {
       self.id = id
       self.name = name
@@ -114,7 +114,7 @@ package struct ScriptedReply: Sendable, Hashable, Codable {
     }
   }
 
-  /// A reply.
+  /// Creates a reply.
   package init(
     content: String? = nil,
     json: JSON? = nil,
@@ -133,6 +133,6 @@ package struct ScriptedReply: Sendable, Hashable, Codable {
     self.unchecked = unchecked
   }
 
-  /// The text as it is sent.
+  /// The text to send, from `json` or `content`.
   var text: String? { json?.serialized ?? content }
 }

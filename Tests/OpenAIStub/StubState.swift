@@ -1,30 +1,30 @@
 import Foundation
 
-/// The whole stub as a value: takes a request, gives the answer, remembers both.
+/// The complete state of the stub: it answers requests and records both sides.
 package struct StubState: Sendable {
   private var script = StubScript()
   private var faults: [PlannedFault] = []
   private var calls: [StubRoute: Int] = [:]
-  /// What was asked.
+  /// The requests received so far.
   package private(set) var journal = StubJournal()
 
-  /// A fault and the calls that it has left.
+  /// A fault and the calls that it still affects.
   private struct PlannedFault {
     var fault: StubFault
     var calls: Range<Int>
   }
 
-  /// A stub without a script: it embeds, and knows no answer to any chat.
+  /// Creates a stub without a script: it serves embeddings but has no chat replies.
   package init() {}
 
-  /// Chat replies in the queue that nobody has asked for yet.
+  /// The number of queued chat replies that no call has taken yet.
   package var repliesLeft: Int { script.chat?.count ?? 0 }
 
-  // Far more than a test needs, so that a loop that forgets to reset is noticed.
+  // Far more than a test needs, so that a loop that never resets the stub is noticed.
   private static let repliesMax = 10_000
   private static let faultsMax = 1000
 
-  /// Adds to the script; throws where a number in it makes no sense.
+  /// Adds to the script; throws if a number in it is out of range or it grows too long.
   package mutating func add(_ script: StubScript) throws {
     try script.validate()
     var longer = self.script
@@ -35,7 +35,7 @@ package struct StubState: Sendable {
     self.script = longer
   }
 
-  /// Plans a fault; throws where a number in it makes no sense.
+  /// Plans a fault; throws if a number in it is out of range or too many are planned.
   package mutating func plan(_ fault: StubFault) throws {
     try fault.validate()
     guard faults.count < Self.faultsMax else {
@@ -47,7 +47,7 @@ package struct StubState: Sendable {
     faults.append(PlannedFault(fault: fault, calls: first..<first + max(1, fault.times ?? 1)))
   }
 
-  /// Answers one request.
+  /// Returns the response to one request and records both.
   package mutating func answer(_ request: StubRequest) -> StubResponse {
     if request.path.hasPrefix("/stub/") { return control(request) }
     guard let route = StubRoute(request.method, request.path) else {
@@ -77,12 +77,12 @@ package struct StubState: Sendable {
     return response
   }
 
-  /// The client of a request has left before its answer.
+  /// Records that a client disconnected before its response.
   package mutating func clientLeft(_ response: StubResponse) {
     if let call = response.call { journal.clientLeft(call.number, call.route) }
   }
 
-  /// What the API would answer, with the script in place of a model.
+  /// The API's response, with the script in place of a model.
   private mutating func real(
     _ route: StubRoute,
     _ request: StubRequest,
@@ -192,17 +192,17 @@ package struct StubState: Sendable {
 }
 
 extension JSON {
-  /// Text that is JSON; nil where it is not.
+  /// Parses JSON text; nil if it is invalid.
   package init?(parsing text: String) { self.init(parsing: Array(text.utf8)) }
 
-  /// Bytes that are JSON; nil where they are not.
+  /// Parses JSON bytes; nil if they are invalid.
   package init?(parsing bytes: [UInt8]) {
-    // Why it is none does not matter to the API either.
+    // The API does not report the reason either.
     guard let value = try? JSONDecoder().decode(JSON.self, from: Data(bytes)) else { return nil }
     self = value
   }
 
-  /// The model that a request names.
+  /// Returns the model that a request names; throws if there is none.
   func model() throws -> String {
     guard let model = self["model"]?.text, !model.isEmpty else {
       throw StubRefusal("you must provide a model parameter", param: "model")

@@ -10,10 +10,10 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// `openai-stub`: the stub on a port of this machine, for clients in any language.
+/// The `openai-stub` command: the stub on a local port, for clients in any language.
 ///
-/// Prints one line of JSON with the port when it listens. Ends with SIGTERM, or when its standard
-/// input does, so that it never outlives the test that started it.
+/// It prints a line of JSON with the port when it listens. It ends on SIGTERM or at the end of its
+/// standard input, so that it never outlives the test that started it.
 @main
 struct OpenAIStubCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -21,7 +21,7 @@ struct OpenAIStubCommand: AsyncParsableCommand {
     abstract: "Stands in for OpenAI's API; scripted below /stub/."
   )
 
-  /// Tokens of the largest request the API takes are about a megabyte of text.
+  /// The maximum body size; the tokens of the largest valid request are about a megabyte of text.
   static let bodyBytesMax = 16 << 20
 
   @Option(help: "The port on 127.0.0.1; 0 takes a free one.")
@@ -51,7 +51,7 @@ struct OpenAIStubCommand: AsyncParsableCommand {
       },
       responder: stub.respond
     )
-    // A blocking read has a thread of its own; it ends with the process.
+    // A blocking read needs its own thread, which ends with the process.
     Thread.detachNewThread {
       while !FileHandle.standardInput.availableData.isEmpty {}
       Self.exit()
@@ -67,7 +67,7 @@ struct OpenAIStubCommand: AsyncParsableCommand {
   }
 }
 
-/// Brings the stub's answers onto connections.
+/// Sends the stub's responses over connections.
 private final class ServedStub: Sendable {
   private let state: Mutex<StubState>
 

@@ -96,7 +96,8 @@ struct OutboundClientTests {
       let client = OutboundClient(configuration: .init(connectionsMax: 1, waitingMax: 0))
       let first = try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { _ = try await client.send(OutboundRequest(url: server.url)) }
-        // The first is under way when a second is refused; until then the second waits in vain.
+        // When a request is refused, the first one is in progress. Until then requests wait and
+        // time out.
         var refusal: OutboundHTTPError?
         while refusal?.kind != .failed {
           do {
@@ -232,7 +233,7 @@ struct OutboundClientTests {
     let seen = ConnectionCount()
     try await RawServer.run({ request, connection in
       guard request.line.contains("/act") else { return try await connection.reply(body: "warm") }
-      // The server acts, and its answer is lost with a connection that served before.
+      // The server performs the action, but the response is lost with a reused connection.
       seen.add()
       if seen.now == 1 { throw RawServer.Hangup() }
       try await connection.reply(body: "done")

@@ -45,7 +45,7 @@ struct OutboundStreamTests {
         let isRight = text == "\(expected) \(line)"
         if !isRight { Issue.record("line \(expected) is wrong") }
         expected += 1
-        // Lets the sender run ahead, into the bound.
+        // Lets the sender run ahead until it reaches the limit.
         await Task.yield()
       }
 

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A request as it came over the wire.
+/// A request as received.
 struct RawRequest: Sendable {
   var line: String
   var headers: [String]
@@ -15,7 +15,7 @@ struct RawRequest: Sendable {
   }
 }
 
-/// A small HTTP/1.1 server whose answers a test writes byte by byte.
+/// A small HTTP/1.1 server whose responses a test writes byte by byte.
 struct RawServer: Sendable {
   /// The connection of one request.
   struct Connection: Sendable {
@@ -37,9 +37,9 @@ struct RawServer: Sendable {
 
   var url: String { "http://127.0.0.1:\(port)" }
 
-  /// Runs a server for as long as `body` runs.
+  /// Runs a server while `body` runs.
   ///
-  /// A handler that throws `Hangup` closes its connection without another word.
+  /// A handler that throws `Hangup` closes its connection without a further response.
   static func run<R: Sendable>(
     _ handler: @escaping @Sendable (RawRequest, Connection) async throws -> Void,
     _ body: @escaping @Sendable (RawServer) async throws -> R
@@ -63,7 +63,7 @@ struct RawServer: Sendable {
       }
       let result = try await body(server)
       group.cancelAll()
-      // Cancelling the accept loop makes it throw; that is how it ends.
+      // The accept loop ends by throwing when it is cancelled.
       while (try? await group.next()) != nil {}
       return result
     }
@@ -73,13 +73,13 @@ struct RawServer: Sendable {
     _ accepted: any Channel,
     _ handler: @escaping @Sendable (RawRequest, Connection) async throws -> Void
   ) async {
-    // Wrapped here, not on acceptance: a connection that comes as the server ends is dropped, and
-    // a dropped `NIOAsyncChannel` ends the process.
+    // Wrapped here and not on acceptance, because a connection accepted as the server ends is
+    // dropped, and a dropped `NIOAsyncChannel` ends the process.
     let wrapped = try? await accepted.eventLoop.submit {
       try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: accepted)
     }.get()
     guard let channel = wrapped else { return }
-    // A broken connection is the client's doing, and what several tests are about.
+    // Clients break connections on purpose in several tests.
     try? await channel.executeThenClose { inbound, outbound in
       try await accepted.setOption(.autoRead, value: true).get()
       let (requests, feed) = AsyncStream<RawRequest>.makeStream()
@@ -117,14 +117,14 @@ struct RawServer: Sendable {
     return request
   }
 
-  /// A proxy in the environment that nobody serves: every test shows that loopback avoids it.
+  /// A proxy setting for an unused port; every test thereby shows that loopback bypasses the proxy.
   private static let hostileProxy: Void = {
     setenv("http_proxy", "http://127.0.0.1:9", 1)
     setenv("all_proxy", "http://127.0.0.1:9", 1)
   }()
 }
 
-/// How many connections a server has accepted.
+/// The number of connections that a server has accepted.
 final class ConnectionCount: Sendable {
   private let count = Mutex(0)
   var now: Int { count.withLock { $0 } }

@@ -6,9 +6,9 @@
   import Glibc
 #endif
 
-/// A port of 127.0.0.1 that refuses every connection for as long as this object lives.
+/// A port of 127.0.0.1 that refuses every connection while this object exists.
 ///
-/// The port is bound, so no other test gets it, but nothing listens there.
+/// The port is bound, so that no other test gets it, but no socket listens on it.
 final class RefusingPort {
   let number: Int
   private let descriptor: Int32

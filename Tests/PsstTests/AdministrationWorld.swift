@@ -6,18 +6,18 @@ import PsstModels
 import PsstServices
 import TestSupport
 
-/// Psst's functions for administrators over a database that can fail, and no triggers.
+/// Psst's administrator functions over a database that can fail, without triggers.
 struct AdministrationWorld: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
   let faults: FaultyFirestore
   let providers: ProviderStandIn
-  /// The clock of the lease, which stands still.
+  /// The lease's clock, which a test advances.
   let clock: ManualClock
 
   var services: MessageServices { functions.services }
 
-  /// Where backups are asked for.
+  /// The URL to which backups are requested.
   static let export = "http://firestore.test/emulator/v1/projects/demo-test:export"
 
   var db: Firestore { suite.firestore }
@@ -53,7 +53,7 @@ struct AdministrationWorld: Sendable {
     try await db.document("chats/\(chat)/messages/\(id)").set(fields)
   }
 
-  /// A trainer, three clients of different kinds, an old user, and chats of most kinds.
+  /// Creates two trainers, two clients, a user without a role, and chats of most kinds.
   func people() async throws {
     try await user("tina", "trainer")
     try await user("theo", "trainer")
@@ -67,7 +67,7 @@ struct AdministrationWorld: Sendable {
     try await chat("g1", ["tina", "theo", "carl", "cora", "ghost"], isGroup: true, createdAt: 1000)
   }
 
-  /// All contacts there are, by path.
+  /// Returns all contacts by path.
   func contacts() async throws -> [String: Contact] {
     let found = try await db.collectionGroup("clients").get()
     return try found.reduce(into: [:]) { $0[$1.reference.path] = try $1.data(as: Contact.self) }
@@ -78,7 +78,7 @@ struct AdministrationWorld: Sendable {
     try await db.document("leases/\(name)").set(["run": run, "renewedAt": .serverTimestamp])
   }
 
-  /// The error of work that waits for a lease in vain; nil when the work went on.
+  /// Returns the error of work that waits for a lease without success; nil if the work proceeds.
   func refusal<Output: Sendable>(
     _ work: @escaping @Sendable () async throws -> Output
   ) async -> (any Error)? {
@@ -89,7 +89,7 @@ struct AdministrationWorld: Sendable {
     return nil
   }
 
-  /// Lets so much time pass that a lease which nobody renews is free.
+  /// Advances the clock until leases that are not renewed expire.
   func outliveLeases() async throws { try await suite.clock.advance(by: .seconds(31)) }
 
   // MARK: Calls
@@ -150,7 +150,7 @@ extension String {
   fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
-/// Runs a test in a world of its own.
+/// Runs a test with its own suite and database.
 func withAdministration(
   _ embedding: EmbeddingSettings = .lexical,
   backup: BackupSettings = .emulator(
@@ -195,7 +195,7 @@ func withAdministration(
   }
 }
 
-/// The functions, as they are deployed here, and the faults of their database.
+/// The deployed functions and the faults of their database.
 private struct Administration {
   let functions: MessageFunctions
   let faults: FaultyFirestore

@@ -57,7 +57,7 @@ struct AssistantContextTests {
     let turns = Self.turns(
       of: Self.context(texts: Array(repeating: text, count: 20), history: [text, text, text, text])
     )
-    // JSON in JSON: what is escaped once is escaped again.
+    // JSON within JSON: escaped characters are escaped again.
     #expect(try Self.bytes(of: turns) < 2 * 28_000 + 5000)
     #expect(turns.count == 4)
   }

@@ -21,7 +21,7 @@ struct AssistantSourcesTests {
     var sources = AssistantSources()
     #expect(sources.add([Self.hit("a"), Self.hit("b")]).map(\.number) == [1, 2])
     #expect(sources.add([Self.hit("c"), Self.hit("a")]).map(\.number) == [3, 1])
-    // A message's id is unique only in its chat.
+    // A message ID is unique only within its chat.
     #expect(sources.add([Self.hit("a", in: "c2")]).map(\.number) == [4])
     #expect(sources.all.map(\.hit.messageID) == ["a", "b", "c", "a"])
   }

@@ -88,7 +88,7 @@ struct AssistantTests {
       #expect(turns[1]["content"]?.text?.contains("They spoke of knees.") == true)
       #expect(turns[0]["content"]?.text?.contains("They spoke of knees.") == false)
       // The instructions, the summary, the four latest messages, the fourth question with its
-      // answer, and this one.
+      // answer, and the current question.
       #expect(turns.count == 9)
       #expect(world.model.repliesLeft == 0)
     }
@@ -110,7 +110,7 @@ struct AssistantTests {
       let asked = try world.requests().map { request in
         (request["messages"]?.items ?? []).compactMap { $0["content"]?.text }.joined()
       }
-      // Each question is word for word in what the model was asked, or went into a summary.
+      // Each question was sent to the model verbatim or was part of a summary.
       let last = try #require(asked.last)
       for number in 20...30 { #expect(last.contains("Question \(number).")) }
       let summed = try #require(asked.first { $0.contains("Sum up this conversation") })
@@ -125,12 +125,12 @@ struct AssistantTests {
       let long = String(repeating: "knees and squats, ", count: 3300)
       var conversation: String?
       for number in 1...5 {
-        // A summary that fails leaves all as it was.
+        // A failed summary changes nothing.
         if number >= 4 { try world.model.reply(ScriptedReply(refusal: "No.")) }
         try world.model.reply(ScriptedReply(content: "\(number): \(long)"))
         conversation = try await world.ask("Tell me more, \(number).", in: conversation)
           .conversationId
-        // A day, because of what one user may use in a day.
+        // A new day, because of the daily limit for each user.
         try await world.suite.clock.advance(by: .seconds(86_400))
       }
       for number in 6...7 {
@@ -341,7 +341,7 @@ struct AssistantTests {
     }
   }
 
-  // MARK: Models that misbehave
+  // MARK: Misbehaving models
 
   @Test(
     "Calls that make no sense are errors for the model, and do nothing",
@@ -500,7 +500,7 @@ struct AssistantTests {
   }
 }
 
-/// Psst's functions with a chat model, a search by words, and no triggers on profiles.
+/// Psst's functions with a chat model and keyword search, without triggers on profiles.
 struct AssistantScene: Sendable {
   let scene: Scene
   var suite: FunctionsSuite { scene.suite }
@@ -585,7 +585,7 @@ struct AssistantScene: Sendable {
     )
   }
 
-  /// What becomes of a message that the model wants to send.
+  /// Returns the action for a message that the model wants to send.
   func proposed(
     _ text: String,
     to chat: String = "c1",
@@ -600,12 +600,12 @@ struct AssistantScene: Sendable {
     return try #require(try await ask(question).actions.first)
   }
 
-  /// The messages of the chat of Tina and Carl.
+  /// Returns the messages in the chat of Tina and Carl.
   func messages() async throws -> [DocumentSnapshot] {
     Array(try await suite.firestore.collection("chats").document("c1").collection("messages").get())
   }
 
-  /// The same services over another database.
+  /// Creates services with the suite's settings over another database.
   func services(
     over firestore: Firestore,
     clock: any Clock<Duration> = WakingClock(wakes: 0)
@@ -623,10 +623,10 @@ struct AssistantScene: Sendable {
     )
   }
 
-  /// What the chat model was asked.
+  /// Returns the requests that the chat model received.
   func requests() throws -> [JSON] { model.journal.entries.map(\.request) }
 
-  /// A time from now on, as a model writes it.
+  /// Returns a future time in the format that a model uses.
   func text(hours: Int64) -> String {
     let time = Timestamp(microseconds: suite.clock.now.microseconds + hours * 3_600_000_000)
     return String("\(time)".prefix(16))

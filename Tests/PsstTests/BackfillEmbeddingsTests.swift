@@ -11,7 +11,7 @@ import Testing
 struct BackfillEmbeddingsTests {
   private static let embeddings = ProviderStandIn.host + "/v1/embeddings"
 
-  /// A chat with messages m0, m1, … and one of each kind that needs no vector.
+  /// Creates messages m0, m1, … and one message of each kind that needs no vector.
   private func messages(_ count: Int, _ world: AdministrationWorld) async throws {
     try await world.people()
     for number in 0..<count { try await world.message("m\(number)", "Knee number \(number)") }
@@ -72,7 +72,7 @@ struct BackfillEmbeddingsTests {
     try await withAdministration { world in
       try await world.people()
       for number in 0..<500 { try await world.message("m\(number)", "Knee \(number)") }
-      // lease · page of 480 · the database is gone · nobody gives back the lease
+      // lease · page of 480 · the database fails · the lease is not released
       world.faults.decide { $0 == 1 ? .none() : .refused }
       world.faults.refuseQueries(after: 1)
       let error = await #expect(throws: CallableError.self) { try await world.backfill() }
@@ -148,7 +148,7 @@ struct BackfillEmbeddingsTests {
     try await withAdministration(World.tinyModel) { world in
       try await messages(2, world)
       let providers = world.providers
-      // As often as the call is made again at once.
+      // Three failures: the call itself and its immediate retries.
       let route = world.suite.http.on("POST", Self.embeddings)
       for _ in 0..<3 { route.respond(status: 503) }
       route.respond { try await providers.send($0) }
@@ -234,7 +234,7 @@ struct BackfillEmbeddingsTests {
     }
   }
 
-  /// A model at a million dollars for a million tokens.
+  /// A model that costs `dollars` for a million tokens.
   private static func pricedModel(_ dollars: Double?) -> EmbeddingSettings {
     guard case .openAI(let baseURL, let key, var model) = World.tinyModel else { return .lexical }
     model.dollarsPerMillionTokens = dollars
@@ -246,7 +246,7 @@ struct BackfillEmbeddingsTests {
     let limits = UsageLimits(dollarsPerDay: 1_000_000)
     try await withAdministration(Self.pricedModel(1_000_000), limits: limits) { world in
       try await world.people()
-      // A batch has 120 messages, of 16 bytes and 4 tokens each here.
+      // A batch has 120 messages, each with 16 bytes and 4 tokens.
       for number in 100..<350 { try await world.message("m\(number)", "Knee number \(number)!") }
       let part = try await world.backfill(dryRun: isDry, maxCostUSD: 500)
       #expect(part.estimatedCostUSD.map { $0 > 400 && $0 <= 500 } == true)
@@ -293,7 +293,7 @@ struct BackfillEmbeddingsTests {
       #expect(reply.embedded == 3 && reply.failed == 1 && reply.done)
       #expect(reply.errors.count == 1 && reply.errors.first?.contains("400") == true)
       #expect(world.suite.logs.contains { $0.message == "A backfill left messages out" })
-      // Four texts of 13 bytes.
+      // Four texts of 13 bytes each.
       #expect(reply.tokens == 13)
       #expect(world.providers.count("/embeddings") == 1)
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("backfillProfiles")
 struct BackfillProfilesTests {
-  /// Messages that were written before there was a contact, and so were not read.
+  /// Writes messages without a contact, so that the profile extraction skips them.
   private func unread(_ scene: Scene, _ count: Int = 3) async throws {
     for number in 1...count {
       try await scene.write("m\(number)", "words about knee \(number)", minute: Int64(number))
@@ -87,7 +87,7 @@ struct BackfillProfilesTests {
   func cost() async throws {
     try await Scene.run(contacts: false) { scene in
       try await unread(scene, 20)
-      // Ten times as many tokens as a message of this length can be expected to have.
+      // Ten times the tokens expected for a message of this length.
       let costly = ScriptedReply(
         json: .object(["facts": .array([])]),
         usage: ["prompt_tokens": 4000, "completion_tokens": 10]
@@ -130,7 +130,7 @@ struct BackfillProfilesTests {
       try await unread(scene)
       try scene.find(in: "knee")
       try scene.model.fail(StubFault(.chat, times: 3, status: 503))
-      // The third failure opens the circuit, whose first call afterwards is a probe.
+      // The third failure opens the circuit; the first call after that is a probe.
       for _ in 1...3 {
         let report = try await scene.backfillProfiles()
         #expect(!report.done && report.stopped?.contains("503") == true)
@@ -186,7 +186,7 @@ extension Scene {
     )
   }
 
-  /// The tokens that the ledger has for a payer, on all days.
+  /// Returns the tokens that the ledger records for a payer on all days.
   fileprivate func usage(_ payer: String) async throws -> Int {
     try await suite.firestore.collection("usage").document(payer).collection("days").get()
       .reduce(0) { sum, day in

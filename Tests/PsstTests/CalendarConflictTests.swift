@@ -201,7 +201,7 @@ struct CalendarConflictTests {
   }
 }
 
-/// Psst's functions that act without being asked.
+/// Psst's functions that act without a request by a user.
 struct ProactiveScene: Sendable {
   let scene: Scene
   var suite: FunctionsSuite { scene.suite }
@@ -242,7 +242,7 @@ struct ProactiveScene: Sendable {
     try await suite.firestore.document(path).set(fields)
   }
 
-  /// Writes an event and waits until it is compared.
+  /// Writes an event and waits until it has been compared with others.
   func event(
     _ id: String,
     _ title: String,
@@ -286,6 +286,6 @@ struct ProactiveScene: Sendable {
 }
 
 extension Array {
-  /// The element of a list that has one.
+  /// The single element of a list; nil if the list has more or none.
   var only: Element? { count == 1 ? first : nil }
 }

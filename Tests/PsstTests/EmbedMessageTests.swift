@@ -82,7 +82,7 @@ struct EmbedMessageTests {
           .update(["readBy": .arrayUnion(reader)])
         try await world.suite.settle()
       }
-      // Another worker remembers no texts.
+      // Another worker has an empty text cache.
       let other = MessageServices(
         firestore: world.suite.firestore,
         settings: PsstSettings(
@@ -114,7 +114,7 @@ struct EmbedMessageTests {
 
       #expect(world.providers.count("/embeddings") == 1)
       #expect(Set(world.providers.records.keys) == ["c1#m1", "c1#m2", "c1#m3"])
-      // All three wait for the index.
+      // All three events fail once while the index is down, and then run again.
       #expect(world.suite.runCount(of: world.functions.embedMessage) == 6)
     }
   }
@@ -225,7 +225,7 @@ struct EmbedMessageTests {
       }
       try await world.say("m1", "My knee is sore")
 
-      // The third is of the change's own event.
+      // The third one comes from the event of the change itself.
       let texts = ["My knee is sore", "My elbow is sore", "My elbow is sore"]
       #expect(world.providers.upserted.map(\.text) == texts)
     }
@@ -255,7 +255,7 @@ struct EmbedMessageTests {
       try await world.say("m1", "My knee is sore")
 
       #expect(world.providers.records.isEmpty)
-      // One by the event of the message, one by that of its end.
+      // One by the event of the message, one by the event of its deletion.
       #expect(world.providers.count("/vectors/delete") == 2)
     }
   }
@@ -343,7 +343,7 @@ struct EmbedMessageTests {
   func trainer(members: [String], sender: String, trainer: String?) async throws {
     try await World.run { world in
       try await world.put("users/tom", ["displayName": "Tom", "role": "trainer"])
-      // Stored before roles existed, and so a trainer.
+      // A user stored before roles existed, and therefore a trainer.
       try await world.put("users/old", ["displayName": "Old"])
       try await world.chat("c1", members, isGroup: members.count > 2)
       try await world.say("m1", "Hello there", by: sender)
@@ -478,6 +478,6 @@ struct EmbedMessageTests {
 }
 
 extension VectorRecord {
-  /// The text that the vector is of.
+  /// The embedded text.
   var text: String? { metadata["text"]?.string }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Cache of embeddings")
 struct EmbeddingCacheTests {
-  /// A provider that answers when it is let, or refuses a payer.
+  /// A provider that answers when a test lets it, and can refuse a payer.
   private final class Held: EmbeddingProvider {
     let model = LexicalEmbedding().model
     private let state = Mutex<(asked: [Payer], refused: Payer?)>(([], nil))

@@ -193,7 +193,7 @@ struct ExtractProfileTests {
     }
   }
 
-  // MARK: The message as it is now
+  // MARK: Messages that change
 
   @Test("A message that changes while the model reads it is read again")
   func changedMeanwhile() async throws {
@@ -366,7 +366,7 @@ struct ExtractProfileTests {
     }
   }
 
-  // MARK: Once
+  // MARK: One reading for each version
 
   @Test(
     "Each version of a text is read once, also without facts, and who has read it costs nothing"
@@ -485,7 +485,7 @@ struct ExtractProfileTests {
     }
   }
 
-  // MARK: The trainer's word
+  // MARK: Decisions of the trainer
 
   @Test("Only who is among the trainer's contacts has a profile, and a stranger pays nothing")
   func noContact() async throws {
@@ -582,7 +582,7 @@ struct ExtractProfileTests {
     }
   }
 
-  // MARK: A provider that fails
+  // MARK: Failing providers
 
   @Test("A provider that is busy or down is asked again later", arguments: [429, 500, 503])
   func later(status: Int) async throws {
@@ -611,7 +611,7 @@ struct ExtractProfileTests {
       let delivery = try #require(try await scene.suite.deliveries(of: scene.extraction).first)
       #expect(delivery.state == .dead)
       #expect(delivery.attempts == 1)
-      // The other functions of the message do not care.
+      // The message's other functions are not affected.
       #expect(try await scene.fields("chats/c1")["lastMessage"] == .string("My knee is sore"))
     }
   }
@@ -641,7 +641,7 @@ struct ExtractProfileTests {
         try await scene.suite.settle()
         profile = try await scene.profile()
       }
-      // When something was written is no part of what was written.
+      // The times of the writes may differ.
       profile?.createdAt = nil
       profile?.updatedAt = nil
       return profile
@@ -663,7 +663,7 @@ extension Scene {
     try await suite.firestore.collectionGroup(ProfileReading.collection).get().data()
   }
 
-  /// Does the work of an event of `m1`.
+  /// Runs the extraction that an event of `m1` triggers.
   func extractMeanwhile() async throws -> ProfileExtractor.Outcome {
     try await functions.services.profiles.extract(chatID: "c1", messageID: "m1")
   }
@@ -693,7 +693,6 @@ extension Scene {
     ])
   }
 
-  /// The function under test.
   fileprivate var extraction: OnDocumentWritten<Lenient<Message>> {
     functions.extractProfileInfoOnMessage
   }

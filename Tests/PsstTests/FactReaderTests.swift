@@ -118,7 +118,7 @@ struct FactReaderTests {
   }
 }
 
-/// A model that finds the same in every message.
+/// A model that finds the same facts in every message.
 private final class Scripted: ChatModel {
   let name = "scripted"
   let price: ModelPrice? = nil

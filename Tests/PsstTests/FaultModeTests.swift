@@ -5,10 +5,10 @@ import PsstModels
 import PsstServices
 import Testing
 
-/// All of Psst's functions, and what they leave behind when events come as they like.
+/// The final state of all Psst functions when events are duplicated and reordered.
 @Suite("Psst under delivery faults")
 struct FaultModeTests {
-  /// What a test does to the database, in steps with a settling after each.
+  /// The writes of a test, in steps; the suite settles after each step.
   struct Story: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var steps: [@Sendable (Scene) async throws -> Void]
@@ -124,7 +124,7 @@ struct FaultModeTests {
     ),
   ]
 
-  /// How a story ends: every document and every vector.
+  /// The final state of a story: every document and every vector.
   private struct Ending: Equatable {
     var documents: [String: MapValue]
     var vectors: [String: VectorRecord]
@@ -162,10 +162,10 @@ struct FaultModeTests {
         try await suite.settle()
       }
       #expect(try await suite.deliveries().allSatisfy { $0.state == .succeeded })
-      // An event that comes twice may call a model twice, which the ledger then has to say.
+      // A duplicated event may call a model twice, and the ledger then records both calls.
       let documents = try await suite.documents().filter { !$0.key.hasPrefix("usage/") }
         .mapValues { fields in
-          // When something was written is no part of what was written.
+          // The times of the writes may differ.
           fields.filter { $0.key != "updatedAt" && $0.key != "createdAt" }
         }
       let runs = Dictionary(grouping: suite.runs, by: \.function).mapValues(\.count)

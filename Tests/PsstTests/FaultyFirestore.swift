@@ -2,15 +2,15 @@
 import FirestoreProtos
 import Synchronization
 
-/// A database that can be made to fail, in front of a real one.
+/// A Firestore transport that passes calls on to a real database and fails on demand.
 final class FaultyFirestore: FirestoreTransport {
-  /// What becomes of a commit.
+  /// The outcome of a commit.
   enum Fault: Sendable {
-    /// It is made, and something happens before.
+    /// The commit is made, after the given action.
     case none(@Sendable () async throws -> Void = {})
-    /// It is not made.
+    /// The commit fails and is not made.
     case refused
-    /// It is made, and nobody hears of it.
+    /// The commit is made, but its response is lost.
     case unheard
   }
 
@@ -27,21 +27,21 @@ final class FaultyFirestore: FirestoreTransport {
   private let project: String
   private let state = Mutex(State())
 
-  /// In front of the database that a suite gives.
+  /// Creates a transport in front of the suite's database.
   init(_ firestore: Firestore) {
     inner = firestore.calls.transport
     project = firestore.database.project
   }
 
-  /// The database behind the faults; nothing is tried again by itself.
+  /// A client of the faulty database that never retries.
   var firestore: Firestore {
     Firestore(project: project, transport: self, retries: CallRetries(attemptsMax: 1))
   }
 
-  /// How many commits were asked for.
+  /// The number of attempted commits.
   var commits: Int { state.withLock { $0.commits } }
 
-  /// Decides about commits by their number, counted from 1 and from now; nil ends all faults.
+  /// Sets the outcomes of commits by their number, counted from 1 from now on; nil ends all faults.
   func decide(_ fault: (@Sendable (Int) -> Fault)?) {
     state.withLock {
       $0.commits = 0
@@ -49,7 +49,9 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  /// Lets something happen before transactions, by their number, counted from 1 and from now.
+  /// Sets an action that runs before each transaction and receives its number.
+  ///
+  /// Transactions are counted from 1, starting now.
   func beforeTransaction(_ body: (@Sendable (Int) async throws -> Void)?) {
     state.withLock {
       $0.transactions = 0
@@ -57,10 +59,10 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  /// Refuses all queries after so many; nil ends that.
+  /// Fails all queries after `count` further ones; nil ends that.
   func refuseQueries(after count: Int?) { state.withLock { $0.queriesLeft = count ?? .max } }
 
-  /// Lets no query end until it is cancelled.
+  /// Makes every query hang until it is cancelled.
   func stallQueries() { state.withLock { $0.isStalling = true } }
 
   func commit(
@@ -82,7 +84,7 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  // MARK: What does not fail
+  // MARK: Calls that never fail
 
   func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,

@@ -4,10 +4,10 @@ import PsstFunctions
 import PsstModels
 import Testing
 
-/// Texts of other people that want something of the assistant, and a model that does what they say.
+/// Texts by other users that try to instruct the assistant, and a model that obeys them.
 @Suite("Hostile texts and a model that obeys them")
 struct HostileTextTests {
-  /// What a text says, and what a model does that obeys it.
+  /// A hostile text and the tool calls of a model that obeys it.
   struct Attack: Sendable, CustomTestStringConvertible {
     var testDescription: String { String(text.prefix(60)) }
     var text: String
@@ -177,7 +177,7 @@ struct HostileTextTests {
   func sound(question: String, call: ScriptedReply.ToolCall) async throws {
     try await AssistantScene.run { world in
       try await world.put("users/tina/preferences/assistant", ["autoSend": true])
-      // Names that others choose could be any word of a question.
+      // Names chosen by other users could be any word of a question.
       try await world.put("users/carl", ["displayName": "the", "role": "client"])
       try world.model.reply(ScriptedReply(toolCalls: [call]), ScriptedReply(content: "Done."))
       let reply = try await world.ask(question)
@@ -209,7 +209,7 @@ struct HostileTextTests {
 }
 
 extension AssistantScene {
-  /// Asks a harmless question of a model that does what an attack wants.
+  /// Asks a harmless question and checks that a model that obeys the attack changes nothing.
   fileprivate func expectNothing(of attack: HostileTextTests.Attack) async throws {
     try await scene.chat("c9", ["tom", "cora"])
     try await write("secret", "The secret word is ferry", by: "cora", in: "c9")
@@ -225,7 +225,7 @@ extension AssistantScene {
     #expect(!turns.contains("ferry"))
   }
 
-  /// Every document that an action could have written.
+  /// Returns the paths of all documents that an action could have written.
   private func effects() async throws -> Set<String> {
     Set(
       try await suite.documents().keys.filter { path in

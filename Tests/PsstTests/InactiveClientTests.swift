@@ -135,12 +135,12 @@ struct InactiveClientTests {
 }
 
 extension ProactiveScene {
-  /// A time so many days ago.
+  /// Returns the time `days` days ago.
   func time(days: Int) -> Timestamp {
     Timestamp(microseconds: suite.clock.now.microseconds - Int64(days) * 86_400_000_000)
   }
 
-  /// A contact that was made, and last written to, so many days ago.
+  /// Writes a contact created `days` and last contacted `lastDays` days ago.
   func contact(
     _ client: String,
     of trainer: String = "tina",
@@ -158,7 +158,7 @@ extension ProactiveScene {
     )
   }
 
-  /// Lets the schedule run now.
+  /// Runs the schedule now.
   func remind() async throws {
     let run = try await suite.runSchedule(functions.remindInactiveClients)
     #expect(run.state == .succeeded)

@@ -23,7 +23,7 @@ struct LeaseTests {
     world.db.document("leases/work")
   }
 
-  /// Waits until the lease is another one than it was; the clock is what makes it so.
+  /// Waits until the lease document has changed, which happens when a test advances the clock.
   private func change(
     of lease: DocumentReference,
     since time: Timestamp?
@@ -112,7 +112,7 @@ struct LeaseTests {
       }
       #expect(error?.message.contains(isTaken ? "the run other took it" : "deleted it") == true)
       #expect(wasCancelled.withLock { $0 })
-      // What another run has is not given back.
+      // A lease that belongs to another run is not released.
       let left = try await document(world).get()
       #expect(left["run"] == (isTaken ? .string("other") : nil))
     }
@@ -127,7 +127,7 @@ struct LeaseTests {
         world.faults.decide { $0 == 1 ? .refused : .none() }
         await world.clock.waitForSleepers()
         world.clock.advance(by: .seconds(4))
-        // The bound of the renewal and the wait before the next attempt.
+        // The time limit of the renewal and the wait before the next attempt.
         await world.clock.waitForSleepers(2)
         #expect(try await document(world).get().updateTime == before.updateTime)
         world.clock.advance(by: .seconds(1))
@@ -201,7 +201,7 @@ struct LeaseTests {
       let other = lease(world)
       let waiting = try await lease(world).hold {
         let waiting = Task { try await other.hold { order.add("second") } }
-        // One task renews, and one waits.
+        // One task renews the lease and the other one waits.
         await world.clock.waitForSleepers(2)
         order.add("first")
         return waiting

@@ -6,10 +6,10 @@ import PsstModels
 import PsstServices
 import Testing
 
-/// All of Psst's functions beside documents in which anything may stand.
+/// All of Psst's functions on documents with arbitrary contents.
 @Suite("Malformed documents")
 struct MalformedDocumentsTests {
-  /// Everything at work: a healthy chat `c2` of tom and cora beside the chat `c1` of tina and carl.
+  /// The fixture: a healthy chat `c2` of tom and cora beside the chat `c1` of tina and carl.
   struct Surroundings: Sendable {
     let scene: Scene
     let vectors: ProviderStandIn
@@ -32,7 +32,7 @@ struct MalformedDocumentsTests {
       ).results.map(\.messageId)
     }
 
-    /// Why functions left the last message alone.
+    /// The reasons why functions skipped the last message.
     func reasons() -> [String] {
       let functions = scene.functions
       return [
@@ -41,7 +41,7 @@ struct MalformedDocumentsTests {
       ].compactMap { $0 }
     }
 
-    /// The events that did not end well.
+    /// The number of deliveries that did not succeed.
     func failures() async throws -> Int {
       try await suite.deliveries().count { $0.state != .succeeded }
     }
@@ -54,7 +54,7 @@ struct MalformedDocumentsTests {
       )
     }
 
-    /// The contacts that a migration would make.
+    /// The paths of the contacts that a migration would create.
     func migration() async throws -> Set<String> {
       let reply = try await suite.call(
         scene.functions.migrateExistingChats,
@@ -96,7 +96,7 @@ struct MalformedDocumentsTests {
     }
   }
 
-  // MARK: The findings
+  // MARK: Known cases
 
   @Test("A member with the role coach stops nobody's message and no backfill")
   func unknownRole() async throws {
@@ -152,7 +152,7 @@ struct MalformedDocumentsTests {
       try await world.scene.write("m1", "My knee is sore")
       try await world.scene.write("m2", "The other knee is sore")
       try await world.suite.settle()
-      // The vector is still there, because the event waits for the suite to settle.
+      // The vector still exists, because the event waits for the suite to settle.
       try await world.scene.message("m1").update(["text": 5])
 
       #expect(try await world.found("sore knee", as: "tina") == ["m2"])
@@ -228,9 +228,9 @@ struct MalformedDocumentsTests {
     }
   }
 
-  // MARK: Each field, each kind of value
+  // MARK: Every field with every type of value
 
-  /// A healthy document, each of whose fields is replaced in turn.
+  /// A valid document whose fields are replaced one after another.
   struct Subject: Sendable, CustomTestStringConvertible {
     var path: String
     var fields: [String: FirestoreValue]
@@ -292,7 +292,7 @@ struct MalformedDocumentsTests {
     ),
   ]
 
-  /// Values of every type; nil is a field that is missing.
+  /// Values of every type; nil stands for a missing field.
   static let values: [FirestoreValue?] = [
     nil, .null, .boolean(true), .integer(5), .double(.nan), .bytes([0, 255]),
     .string(""), .string("yes"), .string("a/b"),

@@ -18,7 +18,7 @@ struct MigrateExistingChatsTests {
     )
   }
 
-  /// The contacts of a report as another run would make them.
+  /// Returns the contacts of a report with another run as their source.
   private func contacts(_ report: MigrationReport, source: String) -> [MigratedContact] {
     report.contacts.map { contact in
       var contact = contact
@@ -39,7 +39,7 @@ struct MigrateExistingChatsTests {
 
       let real = try await world.migrateReally()
       #expect(!real.dryRun && real.backup == "/backup")
-      // Every run has an id of its own, which is the source of what it makes.
+      // Every run has an ID, which is the source of the contacts that it creates.
       #expect(real.run != dry.run && dry.contacts == contacts(dry, source: dry.run))
       #expect(real.contacts == contacts(dry, source: real.run))
       #expect(real.counts == dry.counts)
@@ -48,7 +48,7 @@ struct MigrateExistingChatsTests {
       #expect(stored == Dictionary(uniqueKeysWithValues: real.contacts.map { ($0.path, $0.data) }))
       #expect(
         stored == [
-          // The oldest chat of the two counts, whatever its name.
+          // The older of two chats counts, whatever its name.
           "contacts/tina/clients/carl": contact("carl", 1000, source: real.run),
           "contacts/tina/clients/cora": contact("cora", 1000, source: real.run),
           "contacts/theo/clients/carl": contact("carl", 1000, source: real.run),
@@ -84,7 +84,7 @@ struct MigrateExistingChatsTests {
   @Test("A run after one that was killed between two writes does what is left", arguments: 1...4)
   func crash(commit: Int) async throws {
     // The first run:  lease · olga's contacts · theo's contacts · tina's contacts · lease
-    //                 from commit number `commit` on the database is gone
+    //                 from commit number `commit` on, the database fails
     try await withAdministration { world in
       try await world.people()
       let plan = try await world.migrate()
@@ -111,7 +111,7 @@ struct MigrateExistingChatsTests {
   func lostAnswers() async throws {
     try await withAdministration { world in
       try await world.people()
-      // The lease is taken; then every second answer is lost, one for each trainer.
+      // After the lease commit, every second response is lost: one for each trainer.
       world.faults.decide { $0.isMultiple(of: 2) ? .unheard : .none() }
       let reply = try await world.migrateReally()
 
@@ -127,7 +127,7 @@ struct MigrateExistingChatsTests {
       try await world.people()
       let db = world.db
       let theirs = contact("charles", 5)
-      // Transaction 1 takes the lease, 2 makes the contacts of olga, 3 those of theo.
+      // Transaction 1 takes the lease, 2 creates the contacts of olga, 3 the contacts of theo.
       world.faults.beforeTransaction { number in
         if number == 3 { try await db.document("contacts/theo/clients/carl").create(theirs) }
       }
@@ -145,11 +145,11 @@ struct MigrateExistingChatsTests {
       try await world.people()
       let note: [String: FieldValue] = ["removedAt": .serverTimestamp]
       try await world.db.document("contacts/tina/removed/carl").set(note)
-      // Added again, without taking back the note.
+      // Added again, while the removal note still exists.
       try await world.db.document("contacts/theo/removed/carl").set(note)
       try await world.db.document("contacts/theo/clients/carl").set(contact("carl", 5))
       let dry = try await world.migrate()
-      // In the moment before the contacts of tina are made.
+      // Just before the contacts of tina are created.
       let db = world.db
       world.faults.beforeTransaction { number in
         if number == 4 { try await db.document("contacts/tina/removed/cora").set(note) }
@@ -217,7 +217,7 @@ struct MigrateExistingChatsTests {
           == all.contacts.map(\.path).filter { !$0.hasPrefix("contacts/tina/") }
       )
       #expect(try await world.contacts().count == 3)
-      // Without a role one counts as a trainer.
+      // A user without a role counts as a trainer.
       #expect(real.skips.contains { $0.path == "users/olga" && $0.reason.hasPrefix("has no role") })
     }
   }
@@ -295,7 +295,7 @@ struct MigrateExistingChatsTests {
       let dry = try await world.migrate()
       let reply = try await world.migrateReally()
 
-      // Each once, although two members find the second one.
+      // Each is reported once, although the second one is found through two members.
       #expect(reply.errors.map(\.path).sorted() == ["chats/b1", "chats/b2", "chats/b3"])
       let skipped = Set(reply.skips.map(\.path))
       #expect(skipped.isSuperset(of: ["contacts/theo/clients/nemo", "chats/n3", "users/boss"]))
@@ -323,7 +323,7 @@ struct MigrateExistingChatsTests {
   func refusedContact() async throws {
     try await withAdministration { world in
       try await world.people()
-      // The document of the contact is larger than the user's, and too large.
+      // The contact document is larger than the user's document, and too large.
       let name = String(repeating: "x", count: (1 << 20) - 120)
       try await world.user("huge", "client", name: name)
       try await world.chat("h1", ["tina", "huge"])
@@ -382,7 +382,7 @@ struct MigrateExistingChatsTests {
 
   @Test("Lists are bounded and without gaps, and the reply says so")
   func bounds() {
-    // An entry takes a hundred bytes beside its text.
+    // An entry takes a hundred bytes in addition to its text.
     var room = ListRoom(bytes: 250)
     let taken = [1, 100, 1].map { room.takes($0) }
     #expect(taken == [true, false, false])

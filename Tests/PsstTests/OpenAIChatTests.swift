@@ -49,7 +49,7 @@ struct OpenAIChatTests {
 
   @Test("An answer is read and its tokens are counted; the request is what the API takes")
   func answer() async throws {
-    // The stub refuses a schema that is not strict, and a reply that does not fit it.
+    // The stub rejects a schema that is not strict and a reply that violates the schema.
     try providers.stub.reply(
       ScriptedReply(json: Self.knee, usage: ["prompt_tokens": 40, "completion_tokens": 9])
     )
@@ -107,7 +107,7 @@ struct OpenAIChatTests {
     try providers.stub.reply(wrong, wrong, wrong)
     let error = try await failure()
 
-    // Asked again, the model would most likely be paid for the same.
+    // A retry would most likely pay for the same reply again.
     #expect(error?.kind == .refused)
     #expect(error?.message.contains("secret") == false)
     #expect(providers.stub.repliesLeft == 1)

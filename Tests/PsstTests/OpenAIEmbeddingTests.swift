@@ -4,11 +4,11 @@ import OutboundHTTP
 @testable import PsstServices
 import Testing
 
-/// The stub with providers over it, whose waits are noted instead of waited.
+/// The stub and providers that use it; waits are recorded instead of performed.
 struct StubbedProviders: Sendable {
   let stub = OpenAIStandIn()
   let waits = Waits()
-  /// 6 November 1994, 08:49:37 GMT.
+  /// November 6, 1994, 08:49:37 GMT.
   static let now = Date(timeIntervalSince1970: 784_111_777)
 
   func retries(waitMax: Duration = .seconds(120)) -> ServiceRetries {
@@ -56,7 +56,7 @@ struct StubbedProviders: Sendable {
 struct OpenAIEmbeddingTests {
   private let providers = StubbedProviders()
 
-  /// What came of one text: the error, or nil when there was a vector.
+  /// Embeds one text and returns the error; nil if it succeeds.
   private func failure(waitMax: Duration = .seconds(120)) async throws -> ServiceError? {
     do {
       var usage = TokenUsage()
@@ -133,13 +133,13 @@ struct OpenAIEmbeddingTests {
       (["retry-after": "2.5"], .milliseconds(2500)),
       (["retry-after": "120"], .seconds(120)),
       (["retry-after": "Sun, 06 Nov 1994 08:50:07 GMT"], .seconds(30)),
-      // The service's clock is an hour ahead, and counts.
+      // The service's clock is an hour ahead and decides.
       (
         [
           "retry-after": "Sun, 06 Nov 1994 09:49:47 GMT", "date": "Sun, 06 Nov 1994 09:49:37 GMT",
         ], .seconds(10)
       ),
-      // Wishes that are none: the wait is ours.
+      // Invalid or past values: the client's own delay applies.
       (["retry-after": "0"], .milliseconds(500)),
       (["retry-after": "-5"], .milliseconds(500)),
       (["retry-after": "nan"], .milliseconds(500)),
@@ -284,9 +284,9 @@ struct OpenAIEmbeddingTests {
   @Test("Requests are as large as the service takes, and no larger")
   func limits() async throws {
     try providers.stub.add(StubScript(embeddings: StubEmbedding(dimension: 8)))
-    // Signs are a token each, which is the most that bytes can be.
+    // Each punctuation mark is a token, so the text has the maximum number of tokens for its bytes.
     let dense = String(repeating: "!", count: 9000)
-    // A letter under more marks than the service takes: one character, cut within.
+    // A letter with more combining marks than the service accepts: a character that must be cut.
     let tower = "e" + String(repeating: "\u{301}", count: 9000)
     let texts = Array(repeating: "knee", count: 3000) + Array(repeating: dense, count: 40) + [tower]
     var usage = TokenUsage()

@@ -6,14 +6,14 @@ import PsstModels
 import PsstServices
 import Testing
 
-/// Messages that wait for a provider which serves nobody, over hours and days.
+/// Messages that wait hours or days for a provider that fails for everyone.
 @Suite("Outages of providers")
 struct OutageTests {
-  /// How a provider fails everybody.
+  /// A failure of a provider that affects everyone.
   struct Outage: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var answer: Result<OutboundResponse, OutboundHTTPError>
-    /// What the log says that a person must correct.
+    /// The problem to correct, as named in the log.
     var correction: String?
 
     static func status(
@@ -237,7 +237,7 @@ struct OutageTests {
       #expect(try await scene.profile()?.totalItems == 1)
       let states = try await scene.suite.deliveries(of: scene.functions.extractProfileInfoOnMessage)
         .map(\.state)
-      // Asked again, the model would be paid for the same.
+      // A retry would pay for the same reply again.
       #expect(states.count { $0 == .dead } == 8)
       #expect(scene.suite.logs.allSatisfy { $0.message != "Events wait for a provider" })
     }

@@ -117,7 +117,7 @@ struct ProfileFoldTests {
     #expect(pair.profile.injuries == [Self.fact("Sore knee", in: "m1", at: 1)])
   }
 
-  // MARK: The trainer's word
+  // MARK: Decisions of the trainer
 
   @Test("What the trainer confirmed stays when its message is edited, deleted or read again")
   func confirmed() {
@@ -174,7 +174,7 @@ struct ProfileFoldTests {
       [Self.fact("sore knee", in: "m2", at: 2), Self.fact("Old back", in: "m2", at: 2)]
     )
     pair.remove("Sore knee")
-    // An edit first takes the former facts away, and then brings the new ones.
+    // An edit first removes the old facts and then adds the new ones.
     pair.read("m2", [])
     pair.read(
       "m2",
@@ -237,7 +237,7 @@ struct ProfileFoldTests {
     #expect(pair.profile.injuries.map(\.text) == ["Old back"])
   }
 
-  // MARK: Too many
+  // MARK: Limits
 
   @Test("Only the newest of a category are kept, and the count is of those")
   func bound() {
@@ -286,7 +286,8 @@ struct ProfileFoldTests {
   func anyOrder() {
     var random = SeededGenerator.forTest()
     for _ in 0..<200 {
-      // Facts of different subjects share no word; those of one share at least four in five.
+      // Facts on different subjects share no word; facts on one subject share at least four of
+      // five.
       func facts(_ number: Int) -> [ProfileItem] {
         (0..<Int.random(in: 0...2, using: &random)).map { _ in
           let subject = Int.random(in: 0..<4, using: &random)
@@ -301,7 +302,7 @@ struct ProfileFoldTests {
         }
       }
       let first = (0..<12).map(facts)
-      // Some are edited, and some say nothing in the end.
+      // Some messages are edited, and some end without facts.
       let last = first.enumerated().map { index, old in
         Bool.random(using: &random) ? old : Bool.random(using: &random) ? [] : facts(index)
       }
@@ -318,9 +319,9 @@ struct ProfileFoldTests {
     }
   }
 
-  // MARK: What is read
+  // MARK: Fixture
 
-  /// A profile with its readings, as they are stored.
+  /// A profile and its readings as stored.
   private struct Pair {
     var profile = ClientProfile(clientId: "carl", trainerId: "tina")
     var readings: [String: ProfileReading] = [:]
@@ -343,7 +344,7 @@ struct ProfileFoldTests {
       for changed in fold.changed + [fold.reading] { readings[changed.messageId] = changed }
     }
 
-    /// Ends a message, and what was read of it.
+    /// Deletes a message and its reading.
     mutating func delete(_ message: String) {
       read(message, [])
       readings[message] = nil

@@ -3,9 +3,9 @@ import OutboundHTTP
 import PsstServices
 import Synchronization
 
-/// A vector index and an embedding model in memory, behind their REST forms.
+/// An in-memory vector index and embedding model with REST interfaces.
 ///
-/// The model's vectors are the lexical ones, so overlap in words is closeness.
+/// The model's vectors are lexical: texts that share words are close.
 final class ProviderStandIn: HTTPTransport {
   private struct State {
     var tags: [String: String]?
@@ -25,7 +25,7 @@ final class ProviderStandIn: HTTPTransport {
   var tags: [String: String]? { state.withLock { $0.tags } }
   var requests: [OutboundRequest] { state.withLock { $0.requests } }
 
-  /// How often the path of a request ended so.
+  /// The number of requests whose path ended with `suffix`.
   func count(_ suffix: String) -> Int { requests.filter { $0.url.hasSuffix(suffix) }.count }
 
   /// Stores copies of a record under other ids.
@@ -40,10 +40,10 @@ final class ProviderStandIn: HTTPTransport {
     }
   }
 
-  /// The next requests are answered so, before all else.
+  /// Responds to the next requests with these responses, before anything else.
   func fail(_ faults: OutboundResponse...) { state.withLock { $0.faults += faults } }
 
-  /// From now on requests whose path ends so are answered so.
+  /// Responds with `answer` to all requests whose path ends with `suffix`, until `recover`.
   func breakDown(_ suffix: String, _ answer: Result<OutboundResponse, OutboundHTTPError>) {
     state.withLock { $0.outage = (suffix, answer) }
   }
@@ -51,13 +51,15 @@ final class ProviderStandIn: HTTPTransport {
   /// Ends an outage.
   func recover() { state.withLock { $0.outage = nil } }
 
-  /// Acts while a request whose path ends so is under way, before it has an effect: the next of its
-  /// kind for which nothing is planned yet.
+  /// Runs `act` during the next request whose path ends with `suffix`.
+  ///
+  /// It runs before the request has an effect. If another action is already set for that request,
+  /// `act` runs during the following one.
   func during(_ suffix: String, _ act: @escaping @Sendable () async throws -> Void) {
     state.withLock { $0.hooks.append((suffix, act)) }
   }
 
-  /// The records that were written to the index, in order, later ones of the same id too.
+  /// All records written to the index in order, including repeated IDs.
   var upserted: [VectorRecord] {
     requests.filter { $0.url.hasSuffix("/vectors/upsert") }.flatMap { request in
       (try? JSONDecoder().decode(Upsert.self, from: Data(request.body)))?.vectors ?? []
@@ -123,7 +125,7 @@ final class ProviderStandIn: HTTPTransport {
     var filter: Filter?
   }
 
-  /// The service's limits, as its pages state them.
+  /// The documented limits of the service.
   private static let metadataBytesMax = 40_960
   private static let requestBytesMax = 2 * 1024 * 1024
   private static let addressBytesMax = 8192
@@ -149,7 +151,7 @@ final class ProviderStandIn: HTTPTransport {
       case any([Filter])
       /// The field has one of the values.
       case oneOf(field: String, values: [MetadataValue])
-      /// The field is a number below this one.
+      /// The field is a number below `number`.
       case less(field: String, number: Double)
     }
 
@@ -226,7 +228,7 @@ final class ProviderStandIn: HTTPTransport {
     }
   }
 
-  /// Ids in order, a hundred a page; the token of a page is the id before it.
+  /// Lists IDs in order, a hundred on each page; a page's token is the ID before it.
   private static func list(
     _ request: OutboundRequest,
     _ state: State
@@ -256,7 +258,7 @@ final class ProviderStandIn: HTTPTransport {
           "embedding": isBase64 ? Data(bytes).base64EncodedString() as Any : vector as Any,
         ]
       }
-    // The order of the answers is not promised.
+    // The service does not guarantee the order.
     return reply(200, ["data": Array(data.reversed())])
   }
 
@@ -269,7 +271,7 @@ final class ProviderStandIn: HTTPTransport {
   }
 
   private static func reply(_ status: Int, _ json: [String: Any]) -> OutboundResponse {
-    // What stands here is always JSON; an empty body would fail the test.
+    // The values are always valid JSON; an empty body would fail the test.
     reply(status, (try? JSONSerialization.data(withJSONObject: json)) ?? Data())
   }
 }

@@ -134,7 +134,7 @@ struct QuickActionTests {
   @Test("Who has no name that fits is called by their uid")
   func longNames() async throws {
     try await AssistantScene.run { world in
-      // One character, which has no part that could be shown.
+      // A single character with more bytes than may be shown, so nothing of it is shown.
       let name = "C" + String(repeating: "\u{301}", count: 99)
       try await world.suite.firestore.document("users/carl").update(["displayName": .value(name)])
       try await world.write("m1", "My knee is sore")
@@ -379,7 +379,7 @@ struct QuickActionTests {
     }
   }
 
-  // MARK: All three
+  // MARK: All quick actions
 
   @Test("Hostile words are data, and a model that obeys them changes nothing but a text")
   func hostile() async throws {
@@ -529,17 +529,17 @@ extension AssistantScene {
     )
   }
 
-  /// The calls that ask a model, of the message `m1`.
+  /// The quick actions that call a model, for the message `m1`.
   var modelCalls: [() async throws -> Void] {
     [{ _ = try await summary() }, { _ = try await suggestion("m1") }]
   }
 
-  /// Lets the model sum up so, next.
+  /// Scripts the model's next summary.
   func summarize(_ text: String) throws {
     try model.reply(ScriptedReply(json: .object(["summary": .string(text)])))
   }
 
-  /// Lets the model suggest so, next.
+  /// Scripts the model's next suggestion.
   func suggest(_ text: String?, _ due: String?) throws {
     try model.reply(
       ScriptedReply(

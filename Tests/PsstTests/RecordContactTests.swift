@@ -112,7 +112,7 @@ struct RecordContactTests {
 
   @Test("A message that is gone when its event comes was never the last")
   func gone() async throws {
-    // With faults, events wait until they are asked for.
+    // With faults, events wait until the suite settles.
     try await Scene.run(faults: DeliveryFaults(seed: 1, duplicates: false)) { scene in
       try await scene.write("m1", "Oops")
       try await scene.message("m1").delete()
@@ -167,7 +167,7 @@ struct RecordContactTests {
       try await scene.suite.settle()
 
       #expect(try await scene.fields("chats/c2")["lastMessage"] == .string("Hello"))
-      // There may be a third one, so the two are not alone.
+      // There may be a third member, so the chat does not count as one of two people.
       let contact = try await scene.fields("contacts/tina/clients/carl")
       #expect(contact["lastContactedAt"] == nil)
     }
@@ -295,7 +295,7 @@ struct RecordContactTests {
       let now = scene.suite.clock.now
       try await scene.message("m2").set(Message(text: "Now", senderID: "tina", timestamp: now))
       try await scene.suite.settle()
-      // The earlier one comes again, and is not the last because of that.
+      // Redelivering the earlier message does not make it the last one.
       try await scene.suite.redeliver(
         scene.functions.recordContact,
         document: "chats/c1/messages/m1"
@@ -366,12 +366,12 @@ struct RecordContactTests {
             "Text \(number)",
             by: number % 2 == 0 ? "tina" : "carl",
             in: ["c1", "c2", "g1"][number % 3],
-            // Some of one moment, some written late.
+            // Some messages have the same time, and some are written late.
             minute: Int64([3, 1, 4, 1, 5, 5, 2, 5, 3, 5, 5, 1][number])
           )
         }
         try await scene.suite.settle()
-        // Messages that were the last ones of their chats change or go.
+        // Last messages of their chats are changed or deleted.
         try await scene.message("m49").delete()
         try await scene.message("m44", in: "c2").update(["text": "Edited"])
         try await scene.message("m00").update(["text": 5])
@@ -384,7 +384,7 @@ struct RecordContactTests {
           "chats/c1", "chats/c2", "chats/g1", "contacts/tina/clients/carl",
           "contacts/tina/clients/cora",
         ] {
-          // When something was written is no part of what was written.
+          // The times of the writes may differ.
           documents.append(try await scene.fields(path).filter { $0.key != "updatedAt" })
         }
       }

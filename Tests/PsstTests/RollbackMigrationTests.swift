@@ -25,7 +25,7 @@ struct RollbackMigrationTests {
       let earlier = try await world.migrateReally(["olga"])
       try await world.db.document("contacts/tina/clients/cora").set(contact("cora"))
       let run = try await world.migrateReally().run
-      // Other collections of the same name are none of contacts.
+      // Collections of the same name elsewhere contain no contacts.
       let profile = world.db.document("clientProfiles/tina/clients/carl")
       try await profile.set(["source": .value(run)])
       let dry = try await world.rollBack(run, dryRun: nil, confirm: nil)
@@ -46,7 +46,7 @@ struct RollbackMigrationTests {
       #expect(left["contacts/olga/clients/cora"]?.source == earlier.run)
       #expect(try await !world.db.document("leases/migration").get().exists)
 
-      // The trainer has removed nobody, so a migration makes them again.
+      // The trainer has removed no one, so a migration creates the contacts again.
       #expect(try await world.migrateReally().counts.created == 3)
     }
   }
@@ -58,7 +58,7 @@ struct RollbackMigrationTests {
       let run = try await world.migrateReally().run
       try await world.suite.clock.advance(by: .seconds(1))
       func contact(_ path: String) -> DocumentReference { world.db.document("contacts/\(path)") }
-      // A message, a new name, a new address, and the trainer's own now.
+      // A message, a new name, a new address, and the trainer as the new source.
       try await contact("tina/clients/carl").update(["lastContactedAt": .serverTimestamp])
       try await contact("tina/clients/cora").update(["displayName": "Cora from the gym"])
       try await contact("theo/clients/carl").update(["email": "carl@gym.app"])
@@ -104,7 +104,7 @@ struct RollbackMigrationTests {
       let run = try await world.migrateReally().run
       try await world.suite.clock.advance(by: .seconds(1))
       let db = world.db
-      // Transaction 1 takes the lease, 2 removes.
+      // Transaction 1 takes the lease, 2 removes contacts.
       world.faults.beforeTransaction { number in
         guard number == 2 else { return }
         try await db.document("contacts/tina/clients/carl").update(["displayName": "C."])
@@ -129,12 +129,12 @@ struct RollbackMigrationTests {
         try await world.chat("x\(number)", ["tina", "client\(number)"])
       }
       let run = try await world.migrateReally().run
-      // lease · 100 contacts, without an answer · again · the database is gone
+      // lease · 100 contacts, response lost · retry · the database fails
       world.faults.decide { $0 == 2 ? .unheard : $0 < 4 ? .none() : .refused }
       await #expect(throws: CallableError.self) { try await world.rollBack(run) }
       #expect(try await world.contacts().count == 50)
       try await world.outliveLeases()
-      // lease · 50 contacts, without an answer · again
+      // lease · 50 contacts, response lost · retry
       world.faults.decide { $0 == 2 ? .unheard : .none() }
       let reply = try await world.rollBack(run)
 
@@ -151,7 +151,7 @@ struct RollbackMigrationTests {
       let path = "contacts/tina/clients/carl"
       let db = world.db
       let theirs = contact("carl", source: "trainer")
-      // lease · all contacts, without an answer · again
+      // lease · all contacts, response lost · retry
       world.faults.decide { $0 == 2 ? .unheard : .none() }
       world.faults.beforeTransaction { number in
         if number == 3 { try await db.document(path).set(theirs) }

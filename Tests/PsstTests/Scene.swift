@@ -6,7 +6,7 @@ import PsstFunctions
 import PsstModels
 import PsstServices
 
-/// A trainer, their clients and others, and a model that finds what a test tells it to.
+/// A trainer, clients and other users, with a model whose findings a test scripts.
 struct Scene: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
@@ -17,7 +17,7 @@ struct Scene: Sendable {
 
   static let chatCompletions = OpenAIStandIn.baseURL + "/chat/completions"
 
-  /// Runs a test with the functions that follow a message, except for those on vectors.
+  /// Runs a test with the functions that follow a message, except those on vectors.
   static func run(
     withModel: Bool = true,
     contacts: Bool = true,
@@ -93,7 +93,7 @@ struct Scene: Sendable {
     )
   }
 
-  /// Writes a message of the given minute.
+  /// Writes a message dated `minute` minutes after the start.
   func write(
     _ id: String,
     _ text: String,
@@ -107,7 +107,7 @@ struct Scene: Sendable {
     )
   }
 
-  /// Writes a calendar event of the given hours, in a year that no clock has reached.
+  /// Writes a calendar event that spans `hours`, in a year that no clock has reached.
   func event(
     _ id: String,
     _ title: String,
@@ -123,7 +123,7 @@ struct Scene: Sendable {
     ])
   }
 
-  /// Lets the model find facts in messages with certain words.
+  /// Scripts the model to find facts in messages with certain words.
   func find(_ facts: (ProfileCategory, String)..., in words: String) throws {
     try model.add(StubScript(rules: [.init(contains: words, reply: Self.reply(facts))]))
   }
@@ -162,12 +162,12 @@ struct Scene: Sendable {
     try await suite.firestore.document(path).get().fields
   }
 
-  /// Why a function left the last message alone.
+  /// The reason why a function skipped the last message.
   func reason(_ function: some CloudFunction) -> String? {
     suite.logs(of: function).last { $0.message == "Message skipped" }?.metadata["reason"]
   }
 
-  /// An hour of the first day of May 2100 (UTC).
+  /// An hour of May 1, 2100 (UTC).
   static func hour(_ hour: Int64) -> Timestamp {
     Timestamp(microseconds: 4_112_812_800_000_000 + hour * 3_600_000_000)
   }

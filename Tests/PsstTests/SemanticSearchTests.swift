@@ -5,7 +5,7 @@ import Testing
 
 @Suite("semanticSearch")
 struct SemanticSearchTests {
-  /// Runs a test among four messages of two chats; later events wait until it settles.
+  /// Runs a test with four messages in two chats; later events wait until the suite settles.
   private func amongMessages(_ test: (World) async throws -> Void) async throws {
     try await World.run(deliveryFaults: World.inOrder) { world in
       try await world.chat("c2", ["tina", "cora"])
@@ -157,7 +157,7 @@ struct SemanticSearchTests {
   }
 }
 
-/// What a refused query asks.
+/// The arguments of a rejected query.
 struct SemanticSearchQueryCase: Sendable {
   var query: String
   var limit: Int?
@@ -169,7 +169,7 @@ struct SemanticSearchQueryCase: Sendable {
 struct DegradedSearchTests {
   private static let embeddings = ProviderStandIn.host + "/v1/embeddings"
 
-  /// Runs a test among messages of two chats, with a provider that will do what the test says.
+  /// Runs a test with messages in two chats and a provider that the test scripts.
   private func amongMessages(
     clock: any Clock<Duration> = WakingClock(wakes: 0),
     _ test: (World) async throws -> Void
@@ -255,7 +255,7 @@ struct DegradedSearchTests {
           vectors: VectorSettings(host: ProviderStandIn.host)
         ),
         http: world.suite.http,
-        // The first sleeper bounds the search by meaning, the second one that by words.
+        // The first sleeper limits the semantic search, the second one the keyword search.
         clock: WakingClock(wakes: 2)
       )
       let found = try await services.search.search("sore knee", as: "carl", limit: 10)
@@ -348,7 +348,7 @@ struct RefreshChatMembersTests {
   @Test("A deleted chat's vectors go with it, and no others")
   func deletedChat() async throws {
     try await World.run { world in
-      // Ids that begin alike, and those that look like places in the deleted chat.
+      // IDs with a common prefix, and IDs that resemble vector IDs of the deleted chat.
       for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.chat(chat, ["tina", "carl"]) }
       for number in 0..<120 { try await world.write("m\(number)", "message \(number)") }
       for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.write("1", "hello", in: chat) }

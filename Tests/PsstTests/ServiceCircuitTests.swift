@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A circuit over a clock that a test moves, and the calls that went through.
+/// A circuit with a clock that a test controls, and statistics of its calls.
 private final class CircuitScene: Sendable {
   private struct State {
     var time = Date(timeIntervalSince1970: 1_000_000)
@@ -22,12 +22,12 @@ private final class CircuitScene: Sendable {
   }
 
   var calls: Int { state.value.withLock { $0.calls } }
-  /// The most calls that were under way at a time.
+  /// The maximum number of simultaneous calls.
   var runningMax: Int { state.value.withLock { $0.runningMax } }
 
   func pass(_ seconds: Double) { state.value.withLock { $0.time += seconds } }
 
-  /// Makes a call that ends so; returns its failure.
+  /// Makes a call that ends with `error`; returns the error that the caller gets.
   @discardableResult
   func call(
     _ error: ServiceError? = nil,
@@ -50,11 +50,11 @@ private final class CircuitScene: Sendable {
     }
   }
 
-  /// Opens the circuit by failures of a provider that is down.
+  /// Opens the circuit by three failures.
   func goDown() async throws { for _ in 0..<3 { try await call(down) } }
 }
 
-/// State behind a lock that several objects have.
+/// State behind a lock that several objects share.
 private final class Shared<State: Sendable>: Sendable {
   let value: Mutex<State>
   init(_ state: State) { value = Mutex(state) }
@@ -195,7 +195,7 @@ struct ServiceCircuitTests {
     }
 
     #expect(scene.runningMax <= 16)
-    // Those under way when the third one failed.
+    // The calls that were in progress when the third one failed.
     #expect(scene.calls <= 2 + 16)
   }
 

@@ -22,7 +22,7 @@ struct SmallTalkTests {
     arguments: [
       "sore knee", "No sleep", "no gluten", "My knee hurts", "Hi Tina, my knee hurts",
       "我的膝盖很疼", "膝が痛いです", "เข่าของฉันเจ็บ", "Колено болит", "ok, no gluten", "I'm injured",
-      // A courtesy and one word.
+      // A courtesy and another word.
       "Thanks, asthma", "thanks asthma", "Thanks. Asthma", "Danke, Asthma", "Yes, asthma",
       "ok Asthma", "So tired", "See you Monday", "Morgen Rom", "Morning Pilates", "你好，膝盖很疼",
       "Good, Rome tomorrow", "Asthma, thanks",

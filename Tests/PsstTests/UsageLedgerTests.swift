@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Ledger of model calls")
 struct UsageLedgerTests {
-  // MARK: What is counted
+  // MARK: Charges
 
   @Test("A message is charged to its sender and in the app's sum, as the provider counted it")
   func message() async throws {
@@ -48,7 +48,7 @@ struct UsageLedgerTests {
   @Test("A backfill is charged to the app alone")
   func backfill() async throws {
     try await UsageWorld.run { world in
-      // Events wait until the suite settles, so that the backfill finds a message without a vector.
+      // Events wait until the suite settles, so the backfill finds a message without a vector.
       try await world.scene.write("m1", "My knee is sore")
       let report = try await world.services.embeddingBackfill.run(chatID: nil, dryRun: false)
 
@@ -103,9 +103,9 @@ struct UsageLedgerTests {
     }
   }
 
-  // MARK: Calls by themselves
+  // MARK: Individual calls
 
-  /// Runs a test with a ledger over a database that can fail, and no functions.
+  /// Runs a test with a ledger over a database that can fail, without functions.
   private func withLedger(
     _ limits: UsageLimits = UsageLimits(dollarsPerDay: 1_000_000),
     _ test: (UsageWorld, UsageLedger) async throws -> Void
@@ -169,7 +169,7 @@ struct UsageLedgerTests {
     for limits in limits {
       try await withLedger(limits) { world, ledger in
         try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) { used in
-          // The first call is under way.
+          // The first call is in progress.
           let second = try await failure {
             try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) { _ in
               _ = Issue.record("the second call is made")
@@ -197,7 +197,7 @@ struct UsageLedgerTests {
             now: { clock.now.date }
           )
           group.addTask {
-            // A call that is refused is not made, which is what counts here.
+            // Only the fact that a refused call is not made matters here.
             let isMade = try? await ledger.count(
               Self.model,
               for: .user("carl"),
@@ -265,7 +265,7 @@ struct UsageLedgerTests {
 
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
-          // The correction is what counts here.
+          // Only the correction matters here.
           try? await ledger.count(Self.model, for: .user("tina"), atMost: Self.ten) { used in
             withUnsafeCurrentTask { $0?.cancel() }
             used = TokenUsage(promptTokens: 4)
@@ -379,7 +379,7 @@ struct UsageLedgerTests {
           _ = try await world.services.embeddings.embeddings(of: [text], for: .app)
         }
       }
-      // One reservation, and its return.
+      // The commits so far reserved tokens and returned them; this resets their count.
       world.faults.decide(nil)
       let error = try await failure {
         _ = try await world.services.embeddings.embeddings(of: ["c"], for: .app)

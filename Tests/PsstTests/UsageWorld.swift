@@ -12,7 +12,7 @@ struct UsageWorld: Sendable {
   let scene: Scene
   let tokens: CountedTokens
   let vectors: ProviderStandIn
-  /// Fails the commits of the services, and of nobody else.
+  /// A database that fails only the commits of the services.
   let faults: FaultyFirestore
 
   var suite: FunctionsSuite { scene.suite }
@@ -75,15 +75,15 @@ struct UsageWorld: Sendable {
     }
   }
 
-  // MARK: Reading the ledger
+  // MARK: Ledger
 
-  /// The counts of one payer on one day or of one model in them.
+  /// The counts of a payer for a day, or for one model on that day.
   struct Counts: Decodable, Hashable, Sendable {
     var requests = 0
     var tokens = 0
     var costUSD = 0.0
 
-    /// Dollars as whole billionths, because sums of small numbers are not exact.
+    /// The cost in whole billionths of a dollar, because sums of small numbers are inexact.
     var nanodollars: Int { Int((costUSD * 1e9).rounded()) }
   }
 
@@ -96,7 +96,7 @@ struct UsageWorld: Sendable {
     var counts: Counts { Counts(requests: requests, tokens: tokens, costUSD: costUSD) }
   }
 
-  /// A payer's day as the ledger has it; nil when it has none.
+  /// Returns a payer's day in the ledger; nil if there is none.
   func day(_ payer: String, _ day: String? = nil) async throws -> Day? {
     let day = day ?? String("\(suite.clock.now)".prefix(10))
     let snapshot = try await suite.firestore.document("usage/\(payer)/days/\(day)").get()
@@ -112,7 +112,7 @@ struct UsageWorld: Sendable {
   }
 }
 
-/// Adds up what a provider says that its answers cost.
+/// A transport that adds up the usage reported by a provider.
 final class CountedTokens: HTTPTransport {
   struct Sum: Hashable, Sendable {
     var requests = 0
@@ -149,7 +149,7 @@ final class CountedTokens: HTTPTransport {
 
   func send(_ request: OutboundRequest) async throws -> OutboundResponse {
     let response = try await inner.send(request)
-    // Only an answer states a usage.
+    // Only successful responses report usage.
     if let reply = try? JSONDecoder().decode(Reply.self, from: Data(response.body)) {
       let model = try JSONDecoder().decode(Request.self, from: Data(request.body)).model
       state.withLock { sums in

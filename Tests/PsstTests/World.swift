@@ -3,7 +3,7 @@ import FunctionsTesting
 import PsstServices
 import Synchronization
 
-/// Psst's functions on vectors at work: one trainer, two clients, a chat of trainer and client.
+/// Psst's functions on vectors, with a trainer, two clients, and a chat of two of them.
 struct World: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
@@ -12,7 +12,7 @@ struct World: Sendable {
 
   var services: MessageServices { functions.services }
 
-  /// Runs a test in a world of its own.
+  /// Runs a test with its own suite and database.
   static func run(
     _ embedding: EmbeddingSettings = .lexical,
     deliveryFaults: DeliveryFaults? = nil,
@@ -48,15 +48,15 @@ struct World: Sendable {
     }
   }
 
-  /// The functions as they are, without what a worker prepares.
+  /// The functions without the preparations of a worker.
   private static func app(_ functions: MessageFunctions) -> FunctionsApp {
     FunctionsApp { functions.onVectors }
   }
 
-  /// Events wait for `settle`, and then come once and in order.
+  /// Events wait for `settle`, and then are delivered once and in order.
   static let inOrder = DeliveryFaults.inOrder
 
-  /// A model behind OpenAI's protocol.
+  /// A model that uses OpenAI's protocol.
   static let tinyModel = EmbeddingSettings.openAI(
     baseURL: ProviderStandIn.host + "/v1",
     key: "key",
@@ -68,19 +68,17 @@ struct World: Sendable {
     )
   )
 
-  // MARK: Writing
+  // MARK: Writes
 
-  /// Writes a document.
   func put(_ path: String, _ fields: [String: FieldValue]) async throws {
     try await suite.firestore.document(path).set(fields)
   }
 
-  /// Writes a chat.
   func chat(_ id: String, _ members: [String], isGroup: Bool = false) async throws {
     try await put("chats/\(id)", ["members": .value(members), "isGroupChat": .value(isGroup)])
   }
 
-  /// Writes a message, and no more.
+  /// Writes a message without waiting for its functions.
   func write(
     _ id: String,
     _ text: String,
@@ -101,7 +99,7 @@ struct World: Sendable {
     try await suite.settle()
   }
 
-  /// Deletes a message, and no more.
+  /// Deletes a message without waiting for its functions.
   func delete(_ id: String, in chat: String = "c1") async throws {
     try await suite.firestore.document("chats/\(chat)/messages/\(id)").delete()
   }
@@ -113,7 +111,7 @@ struct World: Sendable {
     ]
   }
 
-  // MARK: Asking
+  // MARK: Queries
 
   /// Searches as a client does.
   func search(
@@ -130,15 +128,15 @@ struct World: Sendable {
     )
   }
 
-  /// The last line of a message in the log.
+  /// Returns the metadata of the last log line with this message.
   func logged(_ message: String) -> [String: String]? {
     suite.logs.last { $0.message == message }?.metadata
   }
 }
 
-/// A clock whose first sleepers wake at once, and the others only when they are cancelled.
+/// A clock whose first sleepers wake at once, and all others only on cancellation.
 struct WakingClock: Clock {
-  /// The sleepers that wake at once.
+  /// The number of sleepers that wake at once.
   let wakes: Int
   private let sleepers = Counter()
   private let clock = ContinuousClock()
@@ -165,7 +163,7 @@ struct WakingClock: Clock {
   }
 }
 
-/// The waits that services asked for.
+/// A record of the waits that services requested.
 final class Waits: Sendable {
   private let waits = Mutex<[Duration]>([])
   var all: [Duration] { waits.withLock { $0 } }

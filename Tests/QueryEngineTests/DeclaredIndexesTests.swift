@@ -167,7 +167,7 @@ struct DeclaredIndexesTests {
     let token = try #require(message.split(separator: "create_composite=").last).prefix {
       !$0.isNewline
     }
-    // The message google.firestore.admin.v1.Index, by hand: name, scope, and four fields.
+    // A handwritten google.firestore.admin.v1.Index message: name, scope, and four fields.
     let name = "projects/p/databases/(default)/collectionGroups/things/indexes/_"
     var bytes: [UInt8] = [0x0A, UInt8(name.utf8.count)] + Array(name.utf8) + [0x10, 1]
     bytes += [0x1A, 5, 0x0A, 1] + Array("a".utf8) + [0x10, 1]
@@ -220,7 +220,7 @@ struct DeclaredIndexesTests {
       "The query requires a COLLECTION_GROUP_ASC index for collection things and field a. You can "
       + "create it here: \(link)?create_exemption="
     #expect(ofGroup.hasPrefix(start))
-    // The message google.firestore.admin.v1.Index, by hand.
+    // A handwritten google.firestore.admin.v1.Index message.
     let name = "projects/p/databases/(default)/collectionGroups/things/fields/a"
     let bytes =
       [0x0A, UInt8(name.utf8.count)] + Array(name.utf8) + [0x10, 2]

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Which automatic indexes there are")
 struct IndexCostTests {
-  /// An index costs three candidates a document, and is considered after a hundred in vain.
+  /// A fixture in which an index costs three candidates for each document.
+  ///
+  /// The engine considers an index after 100 wasted candidates.
   private static func fixture(collectionIndexesMax: Int = 32) async throws -> QueryFixture {
     let fixture = try await QueryFixture(
       .init(collectionIndexesMax: collectionIndexesMax, wastedCandidatesMax: 100),
@@ -62,7 +64,7 @@ struct IndexCostTests {
         (0..<200).map { ("d/\(parent)/c/\($0)", ["b": .integer(Int64($0))]) }
       )
     }
-    // 2200 documents cost 6600 candidates, of which each query looks at 199 in vain.
+    // 2200 documents cost 6600 candidates; each query wastes 199.
     for _ in 0..<33 {
       _ = try await fixture.run(.c(.field("b", .equal, .integer(7))))
       try await fixture.buildIndexes()

@@ -9,7 +9,7 @@ struct IndexJoinTests {
   private static let b = Query.Filter.field("b", .equal, .integer(2))
   private static let tag = Query.Filter.field("t", .arrayContains, .integer(0))
 
-  /// 600 documents with an index for each of `a`, `b` and `t`, which come from some queries.
+  /// 600 documents with indexes on `a`, `b` and `t`, created by a few queries.
   private static func fixture(orders: [Query.Order] = []) async throws -> QueryFixture {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 599))
     try await fixture.write(
@@ -149,7 +149,7 @@ struct IndexJoinTests {
     _ = try await fixture.run(.c(a))
     try await fixture.buildIndexes()
     _ = try await fixture.run(.c(b))
-    // The entry of the commit that registers it, and the first ten documents.
+    // The commit that registers the index, and the first ten documents.
     try await fixture.buildIndexes(commitsMax: 2)
 
     let (documents, statistics) = try await fixture.run(.c(.and([a, b])))

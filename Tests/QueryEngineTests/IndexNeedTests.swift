@@ -9,7 +9,7 @@ struct IndexNeedTests {
   private static let b = FieldPath(["b"])
   private static let one = FirestoreValue.integer(1)
 
-  /// The properties of the indexes that are read, and whether one has to be made.
+  /// Returns the fields of each index that a query uses; `isComposite` if it must be declared.
   private func needs(
     _ filter: Query.Filter? = nil,
     _ orders: [Query.Order] = [],

@@ -43,7 +43,7 @@ struct IndexTests {
     let (documents, first) = try await fixture.run(query)
     #expect(first.scanned == 100 && documents.count < 50)
     for _ in 0..<8 { _ = try await fixture.run(query) }
-    // Most of these is wanted, so that an index would spare little.
+    // These queries return most documents, so an index would save little.
     for _ in 0..<50 { _ = try await fixture.run(.c(.field("b", .greaterThanOrEqual, .integer(0)))) }
     try await fixture.buildIndexes()
     #expect(fixture.engine.indexes().isEmpty)
@@ -72,7 +72,7 @@ struct IndexTests {
       _ = try await fixture.run(used)
       try await fixture.buildIndexes()
     }
-    // 20 entries of new documents, then 40 by each change of them; there are 70.
+    // 20 entries for new documents, then 40 for each change of them, in an index of 70 entries.
     try await rewrite(0)
     try await rewrite(1)
     #expect(fixture.engine.indexes().count == 2)
@@ -103,7 +103,7 @@ struct IndexTests {
 
     #expect(try await fixture.run(few).statistics.scanned == 10)
     #expect(try await fixture.run(top).statistics.scanned == 5)
-    // Each disjunct's first entry, and the one after the first result.
+    // Each disjunct's first entry, and the entry after the first result.
     #expect(try await fixture.run(either).statistics.scanned <= 3)
     #expect(try await fixture.run(merged).statistics.scanned == 1)
   }
@@ -184,7 +184,7 @@ struct IndexTests {
   @Test("Disjuncts whose values tie in the index keep to their own", arguments: [false, true])
   func longDisjuncts(descending: Bool) async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
-    // Filters take it, and an index, in which zeros are longer, holds a part.
+    // Filters accept the value. An index, which encodes zeros with more bytes, stores a part of it.
     let long = String(repeating: "\0", count: 1400)
     try await fixture.write(
       (0..<12).map { ("c/\($0)", ["f": .string(long + ["p", "q", "r"][$0 % 3])]) }
@@ -334,7 +334,7 @@ struct IndexTests {
     #expect(try await fixture.run(query).statistics.indexes.count == 1)
   }
 
-  /// Documents with a constant `a` and a distinct `b`.
+  /// Writes documents with a constant `a` and distinct values of `b`.
   static func fill(_ fixture: QueryFixture, _ count: Int) async throws {
     try await fixture.write(
       (0..<count).map { ("c/\($0)", ["a": .integer(1), "b": .integer(Int64($0))]) }
@@ -342,7 +342,7 @@ struct IndexTests {
   }
 }
 
-/// Lets something happen between a read and what follows from it.
+/// A storage engine that runs a hook between a read and the work that depends on it.
 final class InterleavedStorage: OrderedStorage {
   let base = MemoryStorage()
   private let state = Mutex(State())
@@ -352,10 +352,10 @@ final class InterleavedStorage: OrderedStorage {
     var refusals = 0
   }
 
-  /// How many commits were refused because of an expectation.
+  /// The number of commits that failed because of an expectation.
   var refusals: Int { state.withLock(\.refusals) }
 
-  /// Runs `hook` after the next read of something.
+  /// Runs `hook` after the next read that returns data.
   func afterRead(_ hook: @escaping @Sendable () async throws -> Void) {
     state.withLock { $0.hook = hook }
   }
@@ -389,7 +389,7 @@ final class InterleavedStorage: OrderedStorage {
   func close() async throws { try await base.close() }
 }
 
-/// A snapshot that a test keeps; `MemoryStorage` allows it.
+/// A snapshot that outlives its read, which `MemoryStorage` allows.
 ///
 /// `@unchecked`: the snapshot of `MemoryStorage` is a value.
 struct OldSnapshot: StorageSnapshot, @unchecked Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Operators of a filter")
 struct OperatorTests {
-  /// One document for each kind of value, its id telling which; `missing` has no field `f`.
+  /// One document for each kind of value, named by its ID; `missing` has no field `f`.
   static let values: [(String, FirestoreValue)] = [
     ("null", .null), ("false", .boolean(false)), ("true", .boolean(true)),
     ("nan", .double(.nan)), ("minusInfinity", .double(-.infinity)), ("minusZero", .double(-0.0)),

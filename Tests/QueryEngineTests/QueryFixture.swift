@@ -18,7 +18,7 @@ final class QueryFixture: @unchecked Sendable {
 
   static let database = RandomQueries.database
 
-  /// A store, empty unless one is given, in which an index costs nothing unless told otherwise.
+  /// Creates a fixture, by default with an empty store and with indexes that cost nothing.
   init(
     _ configuration: QueryRunner.Configuration = .init(),
     indexCost: Int = 0,
@@ -31,14 +31,14 @@ final class QueryFixture: @unchecked Sendable {
     try await engine.load(from: storage)
   }
 
-  /// Builds the indexes that queries have asked for.
+  /// Builds the indexes that queries have requested.
   func buildIndexes(commitsMax: Int = .max) async throws {
     try await engine.buildIndexes(in: order, commitsMax: commitsMax)
   }
 
   static func name(_ path: String) -> DocumentName { RandomQueries.name(path) }
 
-  /// Sets documents to fields, or deletes them with nil, in one commit.
+  /// Sets documents, or deletes them where the fields are nil, in one commit.
   func write(_ writes: [(String, MapValue?)]) async throws {
     time += 1
     let now = Timestamp(microseconds: time)
@@ -81,12 +81,11 @@ final class QueryFixture: @unchecked Sendable {
     }
   }
 
-  /// Sets one document.
   func set(_ path: String, _ fields: MapValue = [:]) async throws {
     try await write([(path, fields)])
   }
 
-  /// The results and the cost of a query.
+  /// Runs a query and returns its results and its cost.
   func run(
     _ query: Query,
     overlay: [DocumentName: FirestoreDocument?] = [:]
@@ -103,19 +102,19 @@ final class QueryFixture: @unchecked Sendable {
     }
   }
 
-  /// The paths of a query's results.
+  /// Runs a query and returns the paths of its results.
   func paths(_ query: Query) async throws -> [String] {
     try await run(query).documents.map(\.name.path.description)
   }
 
-  /// The ids of a query's results.
+  /// Runs a query and returns the IDs of its results.
   func ids(_ query: Query) async throws -> [String] {
     try await run(query).documents.map(\.name.id)
   }
 }
 
 extension Query {
-  /// A query over the collection `c`, or the group when told.
+  /// Creates a query over the collection `c`, or over its collection group.
   static func c(
     _ filter: Filter? = nil,
     group: Bool = false,
@@ -144,21 +143,21 @@ extension Query {
 }
 
 extension Query.Filter {
-  /// A comparison of the field with a simple name.
+  /// Creates a comparison of a top-level field.
   static func field(_ name: String, _ comparison: Query.FieldOperator, _ value: FirestoreValue)
     -> Self
   {
     .field(FieldPath([name]), comparison, value)
   }
 
-  /// A unary test of the field with a simple name.
+  /// Creates a unary filter on a top-level field.
   static func unary(_ name: String, _ unary: Query.UnaryOperator) -> Self {
     .unary(FieldPath([name]), unary)
   }
 }
 
 extension Query.Order {
-  /// An order by the field with a simple name.
+  /// Creates an order by a top-level field.
   static func by(_ name: String, descending: Bool = false) -> Self {
     Self(FieldPath([name]), descending: descending)
   }
@@ -169,7 +168,7 @@ extension FirestoreValue {
   static func name(_ path: String) -> FirestoreValue { .reference(QueryFixture.name(path)) }
 }
 
-/// One step at a time.
+/// A commit order that runs one step at a time.
 final class FixtureOrder: CommitOrder {
   private let steps = Mutex<Void>(())
 

@@ -206,7 +206,7 @@ struct QueryRefusalTests {
     var names = Query.c(group: true)
     names.projection = [.documentID]
     #expect(try await fixture.run(names).documents.count == 40)
-    // What was refused has asked for an index, with which it is not.
+    // The refused query has requested an index, and with the index it succeeds.
     try await fixture.buildIndexes()
     #expect(try await fixture.run(.c(group: true)).documents.count == 40)
   }

@@ -63,7 +63,7 @@ struct QueryShapeTests {
     #expect(documents.map(\.name.id) == expected)
     #expect(statistics.indexes.map(\.description) == ["c: f ↑"])
 
-    // The other way round, through the same index.
+    // The same results in reverse, through the same index.
     func mirrored(_ cursor: Query.Cursor?) -> Query.Cursor? {
       cursor.map { Query.Cursor($0.values, before: !$0.before) }
     }
@@ -140,11 +140,11 @@ struct QueryShapeTests {
       )
       return (result.documents.map(\.name.path.description), result.statistics.scanned)
     }
-    // One collection with all below it, as clients ask for it to delete it.
+    // A collection with everything below it, as clients query it to delete it.
     let collection = try await run("m/\0", "m\0/\0")
     #expect(collection.paths == ["m/a", "m/a/s/b", "m/b", "m/b/s/c/t/d"])
     #expect(collection.scanned <= 5)
-    // One document with all below it, and a part of that.
+    // A document with everything below it, and a part of that.
     let document = try await run("m/b", "m/b\0")
     #expect(document.paths == ["m/b", "m/b/s/c/t/d"])
     #expect(document.scanned <= 5)

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Random queries agree with their plain meaning")
 struct RandomQueryTests {
-  /// Every query asks for an index at once, and indexes are joined however small they are.
+  /// A configuration in which every query requests an index at once.
+  ///
+  /// Indexes are joined regardless of their size.
   static let eager = QueryRunner.Configuration(
     scanCandidatesMax: 0,
     joinEntriesMin: 1,
@@ -71,7 +73,7 @@ struct RandomQueryTests {
     var random = RandomQueries(seed: seed)
     var configuration = Self.eager
     if random.chance(50) {
-      // Indexes also go while a query reads them.
+      // Indexes are also removed while a query reads them.
       configuration.indexesMax = 2
       configuration.removalEntriesMax = 5
     }
@@ -89,7 +91,7 @@ struct RandomQueryTests {
         let page = try await Self.page(&run, 3, fixture, candidates: random.count(1...4))
         #expect(page.count <= 3)
         paged += page
-        // Whatever happens between two pages, the query shows its own moment.
+        // The query shows the state at its own time, regardless of writes between two pages.
         try await Self.write(random.count(0...3), to: fixture, &random)
         if random.chance(20) {
           _ = try await fixture.run(queries[random.count(0...59)])
@@ -122,7 +124,7 @@ struct RandomQueryTests {
     try await Self.expectEntriesMatchDocuments(fixture)
   }
 
-  // MARK: Parts
+  // MARK: Helpers
 
   static func write(_ count: Int, to fixture: QueryFixture, _ random: inout RandomQueries)
     async throws
@@ -139,7 +141,7 @@ struct RandomQueryTests {
     }
   }
 
-  /// Random queries that the validation accepts.
+  /// Returns random queries that pass validation.
   static func queries(
     _ count: Int,
     _ fixture: QueryFixture,
@@ -176,7 +178,7 @@ struct RandomQueryTests {
       "\(query) by \(statistics.indexes)",
       sourceLocation: sourceLocation
     )
-    // An offset beyond the end counts, by keys and entries where these tell enough.
+    // An offset beyond the end counts the results, using only keys and entries where these suffice.
     var count = query
     (count.offset, count.limit) = (1_000_000, nil)
     let (rest, counted) = try await fixture.run(count, overlay: overlay)
@@ -224,7 +226,7 @@ struct RandomQueryTests {
     return page
   }
 
-  /// Deletes everything and looks for entries left behind.
+  /// Deletes all documents and checks that no index entries remain.
   static func expectEntriesMatchDocuments(_ fixture: QueryFixture) async throws {
     try await fixture.buildIndexes()
     try await fixture.write(fixture.model.keys.map { ($0.path.description, nil) })

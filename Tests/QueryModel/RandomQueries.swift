@@ -1,52 +1,53 @@
 package import DocumentModel
 package import TestSupport
 
-/// Draws documents and queries from small sets, so that much is equal, much ties and much is
-/// missing.
+/// A generator of documents and queries from small sets of values.
+///
+/// Small sets make equal values, ties and missing fields frequent.
 package struct RandomQueries {
   package var generator: SeededGenerator
 
-  /// The database of all that is drawn.
+  /// The database of all generated documents.
   package static let database = DatabaseName(project: "p")
 
-  /// The name of a document in it.
+  /// Returns the name of a document in `database`.
   package static func name(_ path: String) -> DocumentName {
     DocumentName(database: database, path: ResourcePath(slashSeparated: path))
   }
 
-  /// What follows from a seed.
+  /// Creates a generator for `seed`.
   package init(seed: UInt64) {
     generator = SeededGenerator(seed: seed)
   }
 
-  /// Whether a dice falls within a share.
+  /// Returns true with the given probability in percent.
   package mutating func chance(_ percent: Int) -> Bool {
     Int.random(in: 0..<100, using: &generator) < percent
   }
 
-  /// One of some.
+  /// Returns a random element.
   package mutating func pick<T>(_ choices: [T]) -> T {
     choices[Int.random(in: 0..<choices.count, using: &generator)]
   }
 
-  /// A number of a range.
+  /// Returns a random number in a range.
   package mutating func count(_ range: ClosedRange<Int>) -> Int {
     Int.random(in: range, using: &generator)
   }
 
   // MARK: Documents
 
-  /// Ids, among them two that differ in their Unicode form only.
+  /// Document IDs, including two that differ only in their Unicode form.
   package static let ids = [
     "a", "aa", "a-", "b", "\u{E9}", "e\u{301}", "\u{1F600}", "__id5__", "__id-7__", "z",
   ]
-  /// The paths that filters and orders name.
+  /// The field paths that filters and orders use.
   package static let paths = [
     FieldPath(["a"]), FieldPath(["b"]), FieldPath(["c"]), FieldPath(["m", "x"]),
     FieldPath(["m", "y.z"]), FieldPath(["m"]),
   ]
 
-  /// A document's path.
+  /// Returns a random document path.
   package mutating func path() -> String {
     let collections = pick([
       ["c"], ["c"], ["c"], ["d"], ["c", "c"], ["d", "c"], ["c", "d"], ["c", "c", "c"],
@@ -56,7 +57,7 @@ package struct RandomQueries {
     return collections.map { "\($0)/\(pick(Self.ids))" }.joined(separator: "/")
   }
 
-  /// A document's fields.
+  /// Returns the fields of a random document.
   package mutating func fields() -> MapValue {
     var fields: MapValue = [:]
     for key in ["a", "b", "c"] where chance(80) { fields[key] = value() }
@@ -71,9 +72,9 @@ package struct RandomQueries {
     return fields
   }
 
-  /// A value that is no array, map or vector.
+  /// Returns a value that is not an array, map or vector.
   package mutating func scalar() -> FirestoreValue {
-    // A shared beginning as long as an index keeps, and ends that differ beyond it.
+    // A shared prefix as long as an index stores, with suffixes that differ after it.
     let long = String(repeating: "l", count: 1494)
     return switch count(0...13) {
     case 0: .null
@@ -91,7 +92,7 @@ package struct RandomQueries {
     }
   }
 
-  /// Any value.
+  /// Returns a random value of any type.
   package mutating func value() -> FirestoreValue {
     switch count(0...9) {
     case 0: .array((0..<count(0...3)).map { _ in scalar() })
@@ -109,7 +110,7 @@ package struct RandomQueries {
 
   // MARK: Queries
 
-  /// A query, perhaps an invalid one, about documents like the given ones.
+  /// Returns a query, possibly invalid, over documents like the given ones.
   package mutating func query(_ documents: [FirestoreDocument]) -> Query {
     let group = chance(40)
     var query = Query(
@@ -136,7 +137,7 @@ package struct RandomQueries {
     return query
   }
 
-  /// A search for vectors like those of the documents.
+  /// Returns a search for vectors like those in the documents.
   package mutating func search() -> FindNearest {
     FindNearest(
       field: pick(Self.paths),
@@ -159,7 +160,7 @@ package struct RandomQueries {
     return orders
   }
 
-  /// A value that a document has at the path, more often than not.
+  /// Returns an operand for a path; most often the value of one of the documents.
   private mutating func operand(_ documents: [FirestoreDocument], _ path: FieldPath)
     -> FirestoreValue
   {

@@ -1,15 +1,15 @@
 package import DocumentModel
 
-/// What a query means, written down as plainly as possible: look at everything, filter, sort, cut.
+/// A reference implementation of queries that filters, sorts and cuts all documents.
 ///
-/// Shares nothing with the engine but the order of values.
+/// It shares nothing with the engine except the order of values.
 package struct ReferenceEvaluator {
   package let query: Query
 
-  /// What a valid query means.
+  /// Creates an evaluator for a valid query.
   package init(query: Query) { self.query = query }
 
-  /// The results among all documents of a database.
+  /// Returns the query's results among all documents of a database.
   package func results(_ documents: some Collection<FirestoreDocument>) -> [FirestoreDocument] {
     let orders = orders
     let sorted =
@@ -41,8 +41,9 @@ package struct ReferenceEvaluator {
     return sorted.dropFirst(query.offset).prefix(query.limit ?? .max).map { $0 }
   }
 
-  /// What a search finds among the query's results; nil when it asks for the cosine of a vector
-  /// without length.
+  /// Returns the documents nearest to a vector among the query's results.
+  ///
+  /// Nil if the search asks for the cosine distance of a zero-length vector.
   package func nearest(
     _ search: FindNearest,
     among documents: some Collection<FirestoreDocument>
@@ -79,7 +80,7 @@ package struct ReferenceEvaluator {
       }
   }
 
-  /// Explicit orders, then inequality fields by path, then the name.
+  /// The effective orders: explicit ones, then inequality fields by path, then the name.
   package var orders: [Query.Order] {
     var orders = query.orders
     let descending = orders.last?.descending ?? false
@@ -103,7 +104,7 @@ package struct ReferenceEvaluator {
         orders.append(Query.Order(path, descending: descending))
       }
     }
-    // The name was among the inequalities: it still comes last.
+    // The name was among the inequality fields but still comes last.
     if let index = orders.firstIndex(where: { $0.path.isDocumentID }), query.orders.count <= index {
       orders.append(orders.remove(at: index))
     }

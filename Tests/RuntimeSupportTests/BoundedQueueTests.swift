@@ -79,7 +79,8 @@ struct BoundedQueueTests {
     }
     source.finish()
 
-    // No more than 15 fit, so the sum is whole only when the reader kept up; the last always comes.
+    // Only 15 values fit, so the sum is complete only if the reader kept up. The last one always
+    // comes.
     #expect(await sum >= 100)
   }
 

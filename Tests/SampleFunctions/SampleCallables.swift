@@ -15,9 +15,9 @@ import Synchronization
   import Musl
 #endif
 
-/// Callables that behave and misbehave as their request tells them.
+/// Callables that succeed or fail as the request asks.
 struct SampleCallables: Sendable {
-  /// What `count` answers as the version of the binary.
+  /// The version of the binary that `count` reports.
   let version: String
   private let gates = Gates()
   private let counter = Counter()
@@ -26,29 +26,29 @@ struct SampleCallables: Sendable {
     self.version = version
   }
 
-  /// Answers with what it was sent.
+  /// Returns its data.
   var echo: OnCall<FirestoreValue, FirestoreValue> {
     .init("echo", options: .init(dates: .rfc3339)) { $0.data }
   }
 
-  /// Answers with the caller's uid.
+  /// Returns the caller's UID.
   var whoAmI: OnCall<FirestoreValue, String> {
     .init("whoAmI") { try $0.requireUser() }
   }
 
-  /// Answers `true` to administrators.
+  /// Returns `true` to administrators.
   var adminOnly: OnCall<FirestoreValue, Bool> {
     .init("adminOnly", callers: .claim("admin")) { _ in true }
   }
 
   struct Failure: Codable, Sendable {
-    /// The canonical code's name, or `plain` for an error that clients must not see.
+    /// The name of a status code, or `plain` for an error whose text clients must not see.
     var code: String
     var message: String?
     var details: FirestoreValue?
   }
 
-  /// Fails as the request says.
+  /// Fails with the requested error.
   var failing: OnCall<Failure, Bool> {
     .init("failing") { request in
       let message = request.data.message ?? "failed as asked"
@@ -61,17 +61,17 @@ struct SampleCallables: Sendable {
     var text: String
   }
 
-  /// Ends its worker.
+  /// Crashes its worker.
   var crash: OnCall<FirestoreValue, Bool> {
     .init("crash") { _ in fatalError("crashed as asked") }
   }
 
   struct Hang: Codable, Sendable {
-    /// Whether to ignore cancellation, too.
+    /// True to ignore cancellation.
     var isStubborn: Bool?
   }
 
-  /// Logs that it has begun and never answers by itself.
+  /// Logs that it has begun and runs until it is cancelled.
   var hang: OnCall<Hang, Bool> {
     .init("hang", options: .init(timeout: .seconds(2))) { request in
       request.logger.info("Begun")
@@ -81,7 +81,7 @@ struct SampleCallables: Sendable {
         } catch {
           request.logger.notice("Cancelled")
         }
-        // Cancelled sleeps end at once; a stubborn function should not burn the test's processor.
+        // Sleeps of a cancelled task end at once, so this keeps a stubborn function from spinning.
         if request.data.isStubborn == true { usleep(10_000) }
       } while request.data.isStubborn == true
       return true
@@ -93,7 +93,7 @@ struct SampleCallables: Sendable {
     var lineBytes: Int?
   }
 
-  /// Prints as many lines as asked, then answers with their number.
+  /// Prints the requested number of lines and returns that number.
   var flood: OnCall<Flood, Int> {
     .init("flood") { request in
       let line = String(repeating: "x", count: request.data.lineBytes ?? 100)
@@ -102,7 +102,7 @@ struct SampleCallables: Sendable {
     }
   }
 
-  /// Logs a message at `info`, prints it, and writes it to a logger of its own.
+  /// Logs a message at `info`, logs it to a second logger, and prints it.
   var log: OnCall<String, Bool> {
     .init("log") { request in
       request.logger.info("\(request.data)", metadata: ["from": "request"])
@@ -117,7 +117,7 @@ struct SampleCallables: Sendable {
     var text: String
   }
 
-  /// Logs that it has begun and answers after a while.
+  /// Logs that it has begun and returns after a while.
   var slowEcho: OnCall<Slow, String> {
     .init("slowEcho") { request in
       request.logger.info("Begun")
@@ -131,9 +131,9 @@ struct SampleCallables: Sendable {
     var opens: Bool?
   }
 
-  /// Waits until another call with the same key opens the gate: a test decides when it ends.
+  /// Waits until another call with the same key opens the gate.
   ///
-  /// Answers with the number of calls that had been waiting.
+  /// A test thereby decides when the call ends. Returns the number of calls that were waiting.
   var gate: OnCall<Gate, Int> {
     .init("gate") { [gates] request in
       if request.data.opens == true { return await gates.open(request.data.key) }
@@ -147,24 +147,24 @@ struct SampleCallables: Sendable {
     var version: String
   }
 
-  /// Answers with how often this worker has been asked, and which worker it is.
+  /// Returns the number of calls to this worker, its process ID and its version.
   var count: OnCall<FirestoreValue, Count> {
     .init("count") { [counter, version] _ in
       Count(calls: counter.next(), process: getpid(), version: version)
     }
   }
 
-  /// Answers at once, and has a second for it.
+  /// Returns at once and has a timeout of one second.
   var hasty: OnCall<FirestoreValue, Bool> {
     .init("hasty", options: .init(timeout: .seconds(1))) { _ in true }
   }
 
-  /// Answers; not in every binary.
+  /// A callable that only some binaries contain.
   var extra: OnCall<FirestoreValue, Bool> {
     .init("extra") { _ in true }
   }
 
-  /// Answers with the names of the worker's environment variables.
+  /// Returns the names of the worker's environment variables.
   var environment: OnCall<FirestoreValue, [String]> {
     .init("environment") { _ in
       ProcessInfo.processInfo.environment.keys.sorted()
@@ -172,7 +172,7 @@ struct SampleCallables: Sendable {
   }
 }
 
-/// Numbers from 1.
+/// A counter that starts at 1.
 private final class Counter: Sendable {
   private let value = Mutex(0)
 
@@ -184,7 +184,7 @@ private final class Counter: Sendable {
   }
 }
 
-/// Gates by key; an opened gate stays open.
+/// Gates by key; a gate that was opened stays open.
 private actor Gates {
   private var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]
   private var opened: Set<String> = []

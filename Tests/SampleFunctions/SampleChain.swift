@@ -1,11 +1,11 @@
 import FirestoreClient
 import FunctionsRuntime
 
-/// Triggers that set off each other by what they write.
+/// Triggers whose writes set off further triggers.
 struct SampleChain: Sendable {
   let firestore: Firestore
 
-  /// Passes each document of `hop1` on to `hop2`, those on to `hop3`, and those to `hop4`.
+  /// Copies each document of `hop1` to `hop2`, of `hop2` to `hop3`, and of `hop3` to `hop4`.
   @FunctionsBuilder
   var hops: [FunctionDefinition] {
     for number in 1...3 {
@@ -17,7 +17,7 @@ struct SampleChain: Sendable {
     }
   }
 
-  /// Writes its own document again, whatever was written.
+  /// Writes its own document again after every write, and so triggers itself endlessly.
   var rewrite: OnDocumentWritten<FirestoreDocument> {
     .init("rewrite", at: "rewritten/{id}") { event in
       let document = try firestore.document("rewritten/\(event.params.id)")

@@ -7,7 +7,7 @@ import Synchronization
   import Foundation
 #endif
 
-/// Functions of every kind besides callables and triggers, as a Functions Framework hosts them.
+/// Functions of all kinds other than callables and triggers, as the Functions Framework hosts them.
 struct SampleEvents: Sendable {
   let output: SampleOutput
   private let meeting = Meeting()
@@ -27,7 +27,7 @@ struct SampleEvents: Sendable {
     enqueueTask
   }
 
-  /// Writes the event it was given, as the framework's conformance tests want to read it.
+  /// Writes the received event in the format of the framework's conformance tests.
   var writeEvent: OnCloudEvent<[UInt8]> {
     .init("writeEvent", type: "*") { event in
       var attributes = event.attributes
@@ -43,7 +43,7 @@ struct SampleEvents: Sendable {
     }
   }
 
-  /// Writes the body it was given.
+  /// Writes the received body.
   var writeBody: OnRequest {
     .init("writeBody") { request in
       output.append(String(decoding: try await request.body.collect(upTo: 4096), as: UTF8.self))
@@ -51,7 +51,7 @@ struct SampleEvents: Sendable {
     }
   }
 
-  /// Answers with what it was sent, one level deeper.
+  /// Returns its data wrapped in an object.
   var wrapTyped: OnTyped<FirestoreValue, MapValue> {
     .init("wrapTyped") { ["payload": $0.data] }
   }
@@ -60,14 +60,14 @@ struct SampleEvents: Sendable {
     var people: Int
   }
 
-  /// Answers when as many calls run at once as the request says.
+  /// Returns when as many calls as requested run at once.
   var meet: OnTyped<Attendance, Int> {
     .init("meet") { [meeting] request in
       await meeting.join(of: request.data.people)
     }
   }
 
-  /// Records who created a document below `made`.
+  /// Records the author of a document created below `made`.
   var recordCreator: OnDocumentCreated<FirestoreDocument> {
     .init("recordCreator", at: "made/{id}", withAuthContext: true) { event in
       let auth = event.auth
@@ -80,7 +80,7 @@ struct SampleEvents: Sendable {
     }
   }
 
-  /// Records the time it was planned for.
+  /// Records its scheduled time.
   var recordTick: OnSchedule {
     .init(
       "recordTick",
@@ -94,11 +94,11 @@ struct SampleEvents: Sendable {
 
   struct Job: Codable, Sendable {
     var text: String
-    /// The tries that fail before one succeeds.
+    /// The number of attempts that fail before one succeeds.
     var failures: Int?
   }
 
-  /// Records a task, after as many failures as the task says.
+  /// Records a task after the number of failures that the task requests.
   var recordTask: OnTaskDispatched<Job> {
     .init(
       "recordTask",
@@ -118,7 +118,7 @@ struct SampleEvents: Sendable {
     var delayMilliseconds: Int?
   }
 
-  /// Enqueues a task for `recordTask` and answers with its id.
+  /// Enqueues a task for `recordTask` and returns its ID.
   var enqueueTask: OnCall<Order, String> {
     .init("enqueueTask") { request in
       do {
@@ -134,11 +134,11 @@ struct SampleEvents: Sendable {
   }
 }
 
-/// Lets calls wait for one another.
+/// A barrier for calls.
 private actor Meeting {
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
-  /// Returns when `people` calls are here.
+  /// Returns when `people` calls have arrived.
   func join(of people: Int) async -> Int {
     guard waiting.count + 1 >= people else {
       await withCheckedContinuation { waiting.append($0) }

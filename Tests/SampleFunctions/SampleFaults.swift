@@ -10,15 +10,15 @@ import Foundation
   import Musl
 #endif
 
-/// Callables that do to their worker what a function can do to it by mistake.
+/// Callables that harm their worker as a faulty function could.
 struct SampleFaults: Sendable {
   struct Fill: Codable, Sendable {
     var mebibytes: Int
-    /// Whether another process, which the worker starts, fills its memory instead.
+    /// True to fill the memory of a child process instead.
     var inChild: Bool?
   }
 
-  /// Fills so much memory and answers, if it gets so far.
+  /// Allocates the requested memory and returns if that succeeds.
   var fillMemory: OnCall<Fill, Int> {
     .init("fillMemory") { request in
       if request.data.inChild == true {
@@ -35,11 +35,11 @@ struct SampleFaults: Sendable {
   }
 
   struct Trap: Codable, Sendable {
-    /// `fatalError`, `index`, `unwrap`, `overflow`, `abort`, or `none` to wait beside a trap.
+    /// The kind of trap: `fatalError`, `index`, `unwrap`, `overflow`, `abort`, or `none` to wait.
     var kind: String
   }
 
-  /// Traps in the way that is asked for.
+  /// Crashes with the requested kind of trap.
   var trap: OnCall<Trap, Int> {
     .init("trap") { request in
       let empty: [Int] = []
@@ -63,19 +63,19 @@ struct SampleFaults: Sendable {
     var status: Int32
   }
 
-  /// Ends the process as `exit` does.
+  /// Ends the process with `exit`.
   var leave: OnCall<Leave, Bool> {
     .init("leave") { exit($0.data.status) }
   }
 
   struct Block: Codable, Sendable {
-    /// Whether to burn the processor instead of sleeping.
+    /// True to spin instead of sleeping.
     var spins: Bool?
-    /// Whether all threads that tasks run on are blocked, and not only this one.
+    /// True to block all threads of the task pool and not only one.
     var all: Bool?
   }
 
-  /// Blocks threads of the pool for good, deaf to everything.
+  /// Blocks threads of the task pool forever, ignoring cancellation.
   var block: OnCall<Block, Bool> {
     .init("block", options: .init(timeout: .seconds(2))) { request in
       request.logger.info("Begun")
@@ -91,15 +91,15 @@ struct SampleFaults: Sendable {
   }
 
   struct Offspring: Codable, Sendable {
-    /// Whether the child leaves the worker's session.
+    /// True if the child leaves the worker's session.
     var leavesSession: Bool?
-    /// Whether the worker ends without an answer once the child runs.
+    /// True if the worker exits without a result once the child runs.
     var crashes: Bool?
   }
 
-  /// Starts a process that outlives the call, and answers with its number.
+  /// Starts a process that outlives the call, and returns its process ID.
   ///
-  /// It inherits all that the worker has, its outputs among them.
+  /// The child inherits everything from the worker, including its outputs.
   var offspring: OnCall<Offspring, Int32> {
     .init("offspring") { request in
       let path = "/tmp/hearth-offspring-\(getpid())-\(UInt32.random(in: 0 ... .max))"
@@ -108,7 +108,7 @@ struct SampleFaults: Sendable {
       defer { unlink(path) }
       var child: Int32?
       while child == nil {
-        // Written in one step; until then there is no file to read.
+        // The file appears in one step, by renaming; until then there is nothing to read.
         child = (try? String(contentsOfFile: path, encoding: .utf8))
           .flatMap { Int32($0.split(separator: "\n").first ?? "") }
         usleep(1000)
@@ -123,7 +123,7 @@ struct SampleFaults: Sendable {
     var mebibytes: Int
   }
 
-  /// Writes so much to standard output without an end of line, then answers.
+  /// Writes the requested number of mebibytes to standard output without a newline.
   var noise: OnCall<Noise, Int> {
     .init("noise") { request in
       let block: [UInt8] = Array(repeating: UInt8(ascii: "x"), count: 1 << 20)
@@ -142,14 +142,14 @@ struct SampleFaults: Sendable {
     var descriptors: [Int32]
   }
 
-  /// Closes descriptors, such as the standard streams, and answers with how many it could.
+  /// Closes descriptors, such as the standard streams, and returns how many it closed.
   var closeStreams: OnCall<Close, Int> {
     .init("closeStreams") { request in
       request.data.descriptors.count { close($0) == 0 }
     }
   }
 
-  /// Opens files until the system gives no more, and answers with how many.
+  /// Opens files until the system refuses, and returns how many it opened.
   var leakDescriptors: OnCall<FirestoreValue, Int> {
     .init("leakDescriptors", options: .init(timeout: .seconds(2))) { _ in
       var count = 0
@@ -158,7 +158,7 @@ struct SampleFaults: Sendable {
     }
   }
 
-  /// Listens at the worker's own address in its stead, and never answers there.
+  /// Takes over the worker's own address and never responds there.
   var usurp: OnCall<FirestoreValue, Bool> {
     .init("usurp", options: .init(timeout: .seconds(2))) { _ in
       let path = ProcessInfo.processInfo.environment["HEARTH_SOCKET"] ?? ""
@@ -166,7 +166,7 @@ struct SampleFaults: Sendable {
     }
   }
 
-  /// Goes to another folder, and answers with where it is then.
+  /// Changes the working directory and returns the current one.
   var changeFolder: OnCall<String, String> {
     .init("changeFolder") { request in
       _ = chdir(request.data)
@@ -174,21 +174,21 @@ struct SampleFaults: Sendable {
     }
   }
 
-  /// Answers with the values of environment variables, `-` for those that are not set.
+  /// Returns the values of environment variables, with `-` for unset ones; declares a secret.
   var variables: OnCall<[String], [String]> {
     .init("variables", options: .init(secrets: ["SAMPLE_SECRET"])) { request in
       request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
     }
   }
 
-  /// The same of a function that declares no secret.
+  /// Returns the values of environment variables, with `-` for unset ones; declares no secret.
   var plainVariables: OnCall<[String], [String]> {
     .init("plainVariables") { request in
       request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
     }
   }
 
-  /// All of them, for the app.
+  /// All sample functions of this type.
   @FunctionsBuilder var all: [FunctionDefinition] {
     fillMemory
     trap
@@ -205,7 +205,7 @@ struct SampleFaults: Sendable {
   }
 }
 
-/// Never returns.
+/// Blocks its thread forever.
 private func stayForever(spins: Bool) {
   var turns: UInt64 = 0
   while true {
@@ -213,17 +213,17 @@ private func stayForever(spins: Bool) {
   }
 }
 
-/// Starts a shell's command; whoever waits for it waits for all that it leaves behind, too.
+/// Starts a shell command; waiting for it also waits for every process that it leaves behind.
 @discardableResult
 private func start(_ command: String) -> Process? {
   let process = Process()
   process.executableURL = URL(filePath: "/bin/sh")
   process.arguments = ["-c", command]
-  // A worker has only what it needs to start one: no errors to handle in a sample.
+  // A sample needs no error handling here: a failed start returns nil.
   return (try? process.run()).map { process }
 }
 
-/// Runs a command to its end; returns its status.
+/// Runs a command and returns its exit status.
 private func shell(_ command: String) -> Int32 {
   guard let process = start(command) else { return -1 }
   process.waitUntilExit()

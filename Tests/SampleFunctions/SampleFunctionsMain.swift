@@ -9,26 +9,26 @@ import UnixSignals
   import Foundation
 #endif
 
-/// A worker for the tests of whoever runs workers: each function does one thing right or wrong.
+/// A worker for the tests of the worker pool; each function does one thing right or wrong.
 @main
 struct SampleFunctionsMain {
   static func main() async throws {
     let environment = await FunctionsApp.environment()
-    // `SAMPLE_START_MILLISECONDS` makes a worker that takes its time to start.
+    // `SAMPLE_START_MILLISECONDS` delays the start of the worker.
     if let wait = environment["SAMPLE_START_MILLISECONDS"].flatMap(Int.init) {
       try await Task.sleep(for: .milliseconds(wait))
     }
-    // `SAMPLE_START_FILE` makes a worker that traps at its start once the file is gone.
+    // `SAMPLE_START_FILE` makes the worker trap at its start once the file is gone.
     if let path = environment["SAMPLE_START_FILE"], !FileManager.default.fileExists(atPath: path) {
       fatalError("trapped at the start as asked")
     }
-    // `SAMPLE_ODD` makes a worker that does not speak as one.
+    // `SAMPLE_ODD` makes the worker violate the protocol.
     if let fault = environment["SAMPLE_ODD"].flatMap(SampleOddWorker.Fault.init),
       let socket = environment["HEARTH_SOCKET"]
     {
       SampleOddWorker(fault: fault).serve(at: socket)
     }
-    // `SAMPLE_INVALID` makes a binary that refuses to be deployed; `SAMPLE_VERSION` two that differ.
+    // `SAMPLE_INVALID` makes the deployment fail; `SAMPLE_VERSION` distinguishes binaries.
     let isInvalid = environment["SAMPLE_INVALID"] != nil
     let callables = SampleCallables(version: environment["SAMPLE_VERSION"] ?? "1")
     let streams = SampleStreams()
@@ -36,9 +36,9 @@ struct SampleFunctionsMain {
     let triggers = SampleTriggers(output: output)
     let tasks = SampleTasks(output: output)
     let chain = SampleChain(firestore: Firestore(environment: environment))
-    // `SAMPLE_UNPREPARED` makes what `echo` needs before it is served fail or hang.
+    // `SAMPLE_UNPREPARED` makes the preparation of `echo` fail or hang.
     let unprepared = environment["SAMPLE_UNPREPARED"]
-    // `SAMPLE_CLOCKS` makes as many functions beside each other, and one that crashes among them.
+    // `SAMPLE_CLOCKS` adds this many functions, and another one that crashes.
     let clocks = environment["SAMPLE_CLOCKS"].flatMap(Int.init) ?? 0
     let app = FunctionsApp {
       callables.echo.prepared {
@@ -87,7 +87,7 @@ struct SampleFunctionsMain {
       chain.rewrite
       if isInvalid { callables.echo }
     }
-    // `SAMPLE_NEIGHBOUR` runs the app beside a service, in the app's group or in the program's own.
+    // `SAMPLE_NEIGHBOUR` runs the app beside a service, in the app's group or the program's own.
     switch environment["SAMPLE_NEIGHBOUR"] {
     case "beside": await app.runService(beside: [SampleNeighbour(fails: false)])
     case "fails": await app.runService(beside: [SampleNeighbour(fails: true)])

@@ -2,13 +2,13 @@ import FunctionsRuntime
 import ServiceLifecycle
 import UnixSignals
 
-/// What an author runs beside their functions, such as a connection pool.
+/// A service that an author runs beside the functions, such as a connection pool.
 struct SampleNeighbour: Service {
   struct Failure: Error, CustomStringConvertible {
     var description: String { "failed as asked" }
   }
 
-  /// Whether it fails when the process gets `SIGUSR1`.
+  /// True if it fails when the process receives `SIGUSR1`.
   let fails: Bool
 
   func run() async throws {

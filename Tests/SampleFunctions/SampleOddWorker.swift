@@ -8,11 +8,11 @@ import Foundation
   import Musl
 #endif
 
-/// A worker that listens and answers as no worker should, without the runtime library.
+/// A worker that violates the protocol, written without the runtime library.
 ///
-/// It is well when it is asked for its health, unless its fault is not to be.
+/// It reports itself as healthy, unless its fault concerns the health check.
 struct SampleOddWorker {
-  /// What it does wrong.
+  /// The ways to violate the protocol.
   enum Fault: String, CaseIterable {
     case neverListens, neverAccepts, nonsense, illNonsense, half, halfStream, short, long, twice
     case dies, neverReads
@@ -34,10 +34,10 @@ struct SampleOddWorker {
     }
   }
 
-  /// One connection after the other, each on a thread, as several may be open.
+  /// Serves a connection on its own thread, because several may be open.
   private func answer(_ connection: CInt) {
     let fault = fault
-    // Ends with its connection, or with the process.
+    // The thread ends with its connection or with the process.
     Thread.detachNewThread { Self.converse(connection, fault) }
   }
 
@@ -77,7 +77,7 @@ struct SampleOddWorker {
     _ = write(connection, bytes, bytes.count)
   }
 
-  /// The head of the next request once it and its body are read; nil at the end.
+  /// Reads the next request with its body and returns its head; nil at the end.
   private static func readRequest(_ connection: CInt) -> String? {
     var text = ""
     var buffer: [UInt8] = Array(repeating: 0, count: 65_536)
@@ -94,7 +94,7 @@ struct SampleOddWorker {
     }
   }
 
-  /// A listening Unix socket at a path, in whose place whatever is there goes.
+  /// Creates a listening Unix socket at a path, replacing any existing file.
   static func listen(at path: String, isOpen: Bool = true) -> CInt {
     unlink(path)
     var address = sockaddr_un()

@@ -1,16 +1,16 @@
 import FunctionsRuntime
 
-/// Streaming callables and HTTP functions that behave and misbehave as their request tells them.
+/// Streaming callables and HTTP functions that succeed or fail as the request asks.
 struct SampleStreams: Sendable {
   struct Spelling: Codable, Sendable {
     var text: String
-    /// What happens after the last chunk: `fail`, `throw` or `crash`; a result by default.
+    /// The action after the last chunk: `fail`, `throw` or `crash`; by default it returns a result.
     var ending: String?
   }
 
   struct SpellingFailed: Error {}
 
-  /// Sends the characters of a text, then ends as the request says.
+  /// Streams the characters of a text, then ends as requested.
   var spell: OnStreamingCall<Spelling, Int, String> {
     .init("spell") { request, stream in
       for character in request.data.text { try await stream.send(String(character)) }
@@ -24,7 +24,7 @@ struct SampleStreams: Sendable {
     }
   }
 
-  /// Sends a text as one chunk and never ends by itself.
+  /// Streams a text as one chunk and runs until it is cancelled.
   var stall: OnStreamingCall<String, Bool, String> {
     .init("stall", options: .init(timeout: .seconds(5))) {
       request,
@@ -45,7 +45,7 @@ struct SampleStreams: Sendable {
     var double: Double
   }
 
-  /// Sends what it was sent as a chunk, and answers with it.
+  /// Streams its data as a chunk and returns it.
   var numbers: OnStreamingCall<Numbers, Numbers, Numbers> {
     .init("numbers") { request, stream in
       try await stream.send(request.data)
@@ -53,7 +53,7 @@ struct SampleStreams: Sendable {
     }
   }
 
-  /// Answers with the app that calls.
+  /// Returns the calling app's ID.
   var whichApp: OnCall<FirestoreValue, String?> {
     .init("whichApp", options: .init(enforceAppCheck: true, consumeAppCheckToken: true)) {
       request in
@@ -61,7 +61,7 @@ struct SampleStreams: Sendable {
     }
   }
 
-  /// One at a time, and only while its gate is closed: the others wait for their turn.
+  /// Runs one call at a time; a call with `hold` occupies the only worker while the others wait.
   var turnstile: OnCall<String, Bool> {
     .init("turnstile", options: .init(timeout: .seconds(30), concurrency: 1, maxInstances: 1)) {
       request in
@@ -72,7 +72,7 @@ struct SampleStreams: Sendable {
     }
   }
 
-  /// Tells what it was sent: method, path, query, headers that matter, and the body's length.
+  /// Returns the received method, path, query, relevant headers and body length.
   var inspect: OnRequest {
     .init("inspect") { request in
       var bytes = 0
@@ -99,7 +99,7 @@ struct SampleStreams: Sendable {
     var bytes: Int
   }
 
-  /// Sends each piece of the body back as it comes.
+  /// Streams each piece of the body back as it arrives.
   var echoBody: OnRequest {
     .init("echoBody", options: .init(cors: .only(["https://app.example"]))) { request in
       .stream(contentType: "application/octet-stream") { writer in
@@ -114,7 +114,7 @@ struct SampleStreams: Sendable {
     }
   }
 
-  /// Sends as many bytes as the query says, then ends as the path says.
+  /// Sends the number of bytes in the query, then ends as the path requests.
   var produce: OnRequest {
     .init("produce", options: .init(timeout: .seconds(20))) { request in
       let count = request.query("bytes").flatMap(Int.init) ?? 0

@@ -1,6 +1,6 @@
 import FunctionsRuntime
 
-/// Task queues that tell a file what they were given.
+/// Task queues that record their tasks in a file.
 struct SampleTasks: Sendable {
   let output: SampleOutput
 
@@ -15,7 +15,7 @@ struct SampleTasks: Sendable {
     }
   }
 
-  /// Records each try of a task and fails; three tries in all.
+  /// Records each attempt at a task and fails; there are three attempts in all.
   var failTask: OnTaskDispatched<Job> {
     .init("failTask") { task in
       output.append("failTask", task.taskName, "\(task.data.n)", "\(task.retryCount)")

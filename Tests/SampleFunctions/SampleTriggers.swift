@@ -8,7 +8,7 @@ import FunctionsRuntime
   import Musl
 #endif
 
-/// Triggers that tell a file what they were given, and fail as their names say.
+/// Triggers that record their events in a file and fail as their names say.
 struct SampleTriggers: Sendable {
   let output: SampleOutput
 
@@ -30,7 +30,7 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// Records when it began, in nanoseconds of the clock that all processes of a machine share.
+  /// Records its start time in nanoseconds of the monotonic clock that all processes share.
   func clockWrite(_ name: String, at collection: String) -> OnDocumentCreated<FirestoreDocument> {
     .init(name, at: "\(collection)/{id}") { event in
       var time = timespec()
@@ -44,13 +44,13 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// So many functions that record when they began, each for a collection of its own.
+  /// Creates `count` functions that record their start times, each for its own collection.
   @FunctionsBuilder
   func clocks(_ count: Int) -> [FunctionDefinition] {
     for number in 0..<count { clockWrite("clockWrite\(number)", at: "clocked\(number)") }
   }
 
-  /// So many functions that take a while for each event, and end their worker on one of them.
+  /// Creates `count` functions that take a while for each event and end their worker on one event.
   @FunctionsBuilder
   func crowds(_ count: Int) -> [FunctionDefinition] {
     for number in 0..<count { crowd("crowd\(number)", at: "crowd\(number)") }
@@ -62,14 +62,14 @@ struct SampleTriggers: Sendable {
   ) -> OnDocumentCreated<FirestoreDocument> {
     .init(name, at: "\(collection)/{id}") { event in
       let id = try event.params.id
-      // Without a crash report, which takes seconds.
+      // Exits without a crash report, which would take seconds.
       if id == "1000025" { _exit(3) }
       try await Task.sleep(for: .milliseconds(500))
       output.append(name, "done", id, event.id)
     }
   }
 
-  /// Ends its worker on every tenth event, whenever it is delivered, and records the others.
+  /// Crashes its worker on every delivery of every tenth event, and records the others.
   var crashOnTenth: OnDocumentCreated<FirestoreDocument> {
     .init("crashOnTenth", at: "crashOnTenth/{id}") { event in
       let id = try event.params.id
@@ -78,7 +78,7 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// Fails on the first delivery of each event, and records the ones after it.
+  /// Fails on the first delivery of each event and records later ones.
   var failOnce: OnDocumentCreated<FirestoreDocument> {
     .init("failOnce", at: "failOnce/{id}", options: .init(retry: true)) { event in
       guard output.contains("failOnce", "begun", try event.params.id, event.id) else {
@@ -89,7 +89,7 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// Ends its worker on the first delivery of each event, and records the ones after it.
+  /// Crashes its worker on the first delivery of each event and records later ones.
   var crashOnce: OnDocumentCreated<FirestoreDocument> {
     .init("crashOnce", at: "crashOnce/{id}") { event in
       guard output.contains("crashOnce", "begun", try event.params.id, event.id) else {
@@ -100,7 +100,7 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// Fails on every delivery; worth trying again.
+  /// Fails on every delivery with an error that can be retried.
   var failAlways: OnDocumentCreated<FirestoreDocument> {
     .init("failAlways", at: "failAlways/{id}", options: .init(retry: true)) { event in
       output.append("failAlways", "begun", try event.params.id, event.id)
@@ -108,7 +108,7 @@ struct SampleTriggers: Sendable {
     }
   }
 
-  /// Fails and says that trying again cannot help.
+  /// Fails with a permanent error.
   var failForGood: OnDocumentCreated<FirestoreDocument> {
     .init("failForGood", at: "failForGood/{id}", options: .init(retry: true)) { event in
       output.append("failForGood", "begun", try event.params.id, event.id)
@@ -125,12 +125,12 @@ struct SampleTriggers: Sendable {
   }
 }
 
-/// A file that survives workers, one line a record: `function step id event`.
+/// A file that outlives workers, with a line `function step id event` for each record.
 struct SampleOutput: Sendable {
-  /// Nil records nothing.
+  /// The path of the file; nil to record nothing.
   let path: String?
 
-  /// Adds a line; whole, whoever else is writing.
+  /// Appends a line atomically, even while other processes write.
   func append(_ words: String...) {
     guard let path else { return }
     let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT, 0o644)
@@ -140,7 +140,7 @@ struct SampleOutput: Sendable {
     close(descriptor)
   }
 
-  /// Whether the file has the line.
+  /// Indicates whether the file contains the line.
   func contains(_ words: String...) -> Bool {
     guard let path, let file = fopen(path, "r") else { return false }
     defer { fclose(file) }

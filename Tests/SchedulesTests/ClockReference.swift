@@ -1,9 +1,9 @@
 import Foundation
 
-/// A second, slow answer to when a cron job runs: looks at every minute of the clock.
+/// A slow reference implementation of cron that checks every minute.
 ///
-/// Written from the documentation of vixie cron and not from the code under test. Only for zones
-/// whose clocks change by whole minutes.
+/// Written from the documentation of vixie cron, not from the code under test. It supports only
+/// zones whose clocks change by whole minutes.
 struct ClockReference {
   private let zone: TimeZone
   private let isWildcard: Bool
@@ -30,7 +30,7 @@ struct ClockReference {
     self.calendar = calendar
   }
 
-  /// All runs in a span of seconds since 1970 that starts on a full minute.
+  /// Returns all runs in a span of seconds since 1970 that starts on a full minute.
   mutating func runs(in span: Range<Int>) -> [Int] {
     var found: [Int] = []
     for second in stride(from: span.lowerBound, to: span.upperBound, by: 60)
@@ -46,7 +46,7 @@ struct ClockReference {
     return matches(local) && !wasShown(local, before: second)
   }
 
-  /// Whether the clock showed this local time within the last day.
+  /// Indicates whether the clock already showed this local time within the last day.
   private func wasShown(_ local: Int, before second: Int) -> Bool {
     let offsets = Set((1...48).map { offset(second - $0 * 1800) })
     return offsets.contains { local - $0 < second && offset(local - $0) == $0 }

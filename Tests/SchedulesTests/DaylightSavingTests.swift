@@ -10,16 +10,16 @@ struct DaylightSavingTests {
   @Test(
     "A skipped time runs once, when the gap ends",
     arguments: [
-      // 02:00 → 03:00 at 01:00Z.
+      // 02:00 → 03:00 at 01:00Z
       ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
       ("0,20,40 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
       ("every day 02:30", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
       ("0 2 * * *", "America/New_York", "2026-03-07T12:00:00Z", "2026-03-08T07:00:00Z"),
-      // Half an hour: 02:00 → 02:30 at 15:30Z.
+      // Half an hour: 02:00 → 02:30 at 15:30Z
       ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", "2026-10-03T15:30:00Z"),
-      // Midnight itself is skipped.
+      // Midnight itself is skipped
       ("0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00Z"),
-      // A whole day was skipped.
+      // A whole day is skipped
       ("0 12 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2011-12-30T10:00:00Z"),
     ]
   )
@@ -104,7 +104,7 @@ struct DaylightSavingTests {
     for _ in 0..<30 where walked < 3 {
       let fields = Self.fields(using: &random)
       let text = fields.joined(separator: " ")
-      // Some dates, such as 30 February, never come, and their schedules are refused.
+      // Some dates, such as February 30, never occur, and their schedules are rejected.
       guard let schedule = try? Schedule(text, timeZone: name) else { continue }
       walked += 1
       let start = Self.start(in: zone, using: &random)
@@ -146,7 +146,7 @@ struct DaylightSavingTests {
     }
   }
 
-  /// Near a change of the clock more often than not.
+  /// Returns a start that is usually near a change of the clock.
   private static func start(in zone: TimeZone, using random: inout SeededGenerator) -> Int {
     let day = Date(
       timeIntervalSince1970: Double(Int.random(in: 1_600_000_000...2_200_000_000, using: &random))

@@ -5,7 +5,7 @@ import Schedules
 import TestSupport
 import Testing
 
-/// The runs after a moment, as RFC 3339 in UTC.
+/// Returns the runs after a time, in RFC 3339 and UTC.
 func runs(
   _ text: String,
   _ zone: String? = nil,

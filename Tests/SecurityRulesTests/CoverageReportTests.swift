@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Coverage reports")
 struct CoverageReportTests {
-  /// The official emulator's answers to the same rules are in its coverage of `t/x` and `t/zzz`.
+  /// Rules for which the official emulator's decisions and coverage of `t/x` and `t/zzz` are known.
   private static func rules(_ condition: String) -> String {
     """
     rules_version = '2';
@@ -19,7 +19,7 @@ struct CoverageReportTests {
     """
   }
 
-  /// The coverage after a missing document was asked for, and then Alice has got one.
+  /// Returns the coverage of two gets: of a missing document, and of an existing one by Alice.
   private static func covered(_ text: String) throws -> (ruleset: Ruleset, coverage: Coverage) {
     let ruleset = try Ruleset(name: "f.rules", content: text)
     let coverage = Coverage()
@@ -33,7 +33,6 @@ struct CoverageReportTests {
     return (ruleset, coverage)
   }
 
-  /// The report's JSON.
   private static func report(_ text: String) throws -> NSDictionary {
     let (ruleset, coverage) = try covered(text)
     let json = try JSONSerialization.jsonObject(with: Data(ruleset.coverageJSON(coverage).utf8))

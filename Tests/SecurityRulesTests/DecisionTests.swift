@@ -36,7 +36,7 @@ struct DecisionTests {
 
   @Test("Telling why a rule refuses uses up nothing")
   func reasonsAreFree() throws {
-    // The first rule's second half is not looked at, but its reasons may be.
+    // The decision skips the first rule's second half, but the reasons may evaluate it.
     let body = """
       match /a/{id} {
         allow get: if false && (\(Self.looks(0..<8)));
@@ -105,7 +105,7 @@ struct DecisionTests {
     arguments: [(996, true), (997, false)]
   )
   func expressions(count: Int, isAllowed: Bool) throws {
-    // The comparison, its right, the call and the list are four.
+    // The comparison, its right side, the call and the list are four expressions.
     let list = Array(repeating: "1", count: count).joined(separator: ",")
 
     #expect(
@@ -200,7 +200,7 @@ struct DecisionTests {
     arguments: [(1, false), (2, true)]
   )
   func collectionGroups(version: Int, isAllowed: Bool) throws {
-    // In the first version a recursive wildcard stands for a segment at least.
+    // In version 1 a recursive wildcard matches at least one segment.
     let ruleset = try Ruleset(
       name: "f.rules",
       content: """

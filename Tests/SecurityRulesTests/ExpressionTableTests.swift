@@ -4,10 +4,10 @@ import Testing
 
 @testable import SecurityRules
 
-/// Expressions and what Firebase's own emulator makes of them.
+/// Compares expressions with the results of Firebase's own emulator.
 @Suite("Expressions that the official emulator has judged")
 struct ExpressionTableTests {
-  /// One row of the table: its topic, the expression, and allow, deny, error or refused.
+  /// A row of the table: topic, expression, and verdict (allow, deny, error or refused).
   private struct Row: Decodable {
     var topic: String
     var expression: String
@@ -34,11 +34,11 @@ struct ExpressionTableTests {
     }
   }
 
-  /// Where this engine judges otherwise on purpose, and how.
+  /// The deliberate differences from the emulator, with this engine's verdicts.
   private static let departures: [String: String] = [
-    // Text is ordered by its UTF-8, as queries order it.
+    // Text is ordered by its UTF-8 bytes, as in queries.
     "'\\uffff' < '😀'": "allow",
-    // The emulator rounds the last digit otherwise.
+    // The emulator rounds the last digit differently.
     "latlng.value(0, 0).distance(latlng.value(0, 1)) == 111195.08372419141": "deny",
     "latlng.value(0, 0).distance(latlng.value(1, 0)) == 111195.08372419141": "deny",
     "latlng.value(0, 0).distance(latlng.value(0, 180)) == 20015115.070354454": "deny",
@@ -51,7 +51,7 @@ struct ExpressionTableTests {
       "deny",
     "latlng.value(0, 0).distance(latlng.value(0, 0.001)) == 111.19508372419142": "deny",
     "latlng.value(90, 0).distance(latlng.value(-90, 0)) == 20015115.070354454": "deny",
-    // Members that are documented nowhere.
+    // These members are undocumented.
     "'headers' in request": "deny",
     "request.keys() == ['auth', 'fields', 'headers', 'inTransaction', 'method', 'path', 'time']":
       "deny",
@@ -61,13 +61,13 @@ struct ExpressionTableTests {
     "request.inTransaction == false": "error",
     "request.fields == null": "error",
     "request.size() == 7": "deny",
-    // Numbers as Java reads them beside their usual form.
+    // The emulator also accepts numbers in Java's other formats.
     "int('٣') == 3": "error",
     "float(' 1') == 1.0": "error",
     "float('1f') == 1.0": "error",
     "float('1d') == 1.0": "error",
     "float('0x1p3') == 8.0": "error",
-    // Spellings of paths that nobody writes: templates and spaces in the language itself.
+    // Unusual paths: templates, and quotes, operators or spaces inside paths.
     "/a/{x}": "refused",
     "/a/{x}.bind({'x': 'b'}) == /a/b": "refused",
     "/a/{x=**}": "refused",
@@ -80,13 +80,13 @@ struct ExpressionTableTests {
     "/a /b == /a/b": "refused",
     "/a/$ (id)": "refused",
     "/a/$ (id) == /a/x": "refused",
-    // What is no number, where it is not in a stored document.
+    // NaN that is not in a stored document.
     "{'a': resource.data.nan}.diff({'a': resource.data.nan}).changedKeys().size() == 0": "deny",
     "resource.diff(resource).affectedKeys().size() == 0": "deny",
     // The emulator orders `values()` by insertion.
     "{'b': 1, 'a': 2}.values() == [1, 2]": "deny",
     "{'b': 1, 'a': 2}.values() == [2, 1]": "allow",
-    // A number with a letter behind it is refused.
+    // A number directly followed by a letter is rejected.
     "1is int": "refused",
   ]
 }

@@ -40,7 +40,7 @@ struct HostileRulesTests {
     #expect(ruleset.issues.count >= 4000)
   }
 
-  /// What the rules say on a thread with the stack that Linux gives to each.
+  /// Decides on a thread with the stack size that Linux gives to each thread.
   private static func decision(
     _ text: String,
     data: MapValue = [:],
@@ -74,7 +74,7 @@ struct HostileRulesTests {
     try decision(text, data: data).isAllowed
   }
 
-  // Written by one thread, read by another after it has ended.
+  // Written by one thread and read by another after the first has ended.
   private final class Box: @unchecked Sendable {
     var result: Result<Decision, any Error>?
   }
@@ -83,7 +83,7 @@ struct HostileRulesTests {
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? { nil }
   }
 
-  /// Calls within calls, each within as many signs as are allowed.
+  /// Nested calls, each with as many operators as are allowed.
   private static var deepCalls: String {
     let nots = String(repeating: "!", count: 90)
     let functions = (0..<20).map { number in
@@ -138,7 +138,7 @@ struct HostileRulesTests {
     #expect(try !Self.isAllowed(Self.file("match /a/{id} { \(row(600, "<")) \(row(600, ">")) }")))
   }
 
-  /// As many elements as a document can have, all different.
+  /// As many elements as a document can contain, all different.
   static let crowds: [[FirestoreValue]] = [
     (0..<50_000).map { .timestamp(Timestamp(microseconds: $0)) },
     (0..<50_000).map { .bytes(Array("\($0)".utf8)) },
@@ -160,7 +160,7 @@ struct HostileRulesTests {
     )
   }
 
-  /// What failed in the only rule.
+  /// Returns the error message of the only rule.
   private static func failure(_ condition: String, data: MapValue) throws -> String? {
     let decision = try decision(file(if: condition), data: data)
     guard case .failed(let message, _) = decision.answers.first?.outcome else { return nil }

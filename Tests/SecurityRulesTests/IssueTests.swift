@@ -3,10 +3,10 @@ import Testing
 
 @testable import SecurityRules
 
-/// The mistakes in rules files and what is reported of them.
+/// Errors in rules files and the issues reported for them.
 @Suite("Issues of rules files")
 struct IssueTests {
-  /// One row of the table: a file, or the condition of one, and its issues such as `W5`.
+  /// A row of the table: a file, or the condition of one, and its issues, such as `W5`.
   private struct Row: Decodable {
     var text: String
     var issues: [String] = []
@@ -25,7 +25,7 @@ struct IssueTests {
     }
   }
 
-  /// A file with one condition, which is in line 5.
+  /// Returns a file whose condition is in line 5.
   private static func file(if condition: String, functions: String = "") -> String {
     """
     rules_version = '2';
@@ -50,7 +50,7 @@ struct IssueTests {
     } catch { return error.issues }
   }
 
-  /// The issues of a condition, without their places.
+  /// Returns the issues of a condition, without their positions.
   private static func descriptions(if condition: String, functions: String = "") -> [String] {
     issues(file(if: condition, functions: functions)).map(\.description)
   }
@@ -60,7 +60,7 @@ struct IssueTests {
     return try JSONDecoder().decode([Row].self, from: Data(contentsOf: file))
   }
 
-  // MARK: The official emulator's
+  // MARK: Issues of the official emulator
 
   @Test("Each issue that the official emulator reports is reported as severely in the same line")
   func officialIssues() throws {

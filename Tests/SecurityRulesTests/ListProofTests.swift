@@ -4,7 +4,7 @@ import Testing
 
 @testable import SecurityRules
 
-/// Queries, rules and whether Firebase's own emulator let the one pass the other.
+/// Compares queries under rules with the decisions of Firebase's own emulator.
 @Suite("List proofs that the official emulator has judged")
 struct ListProofTests {
   private struct Table: Decodable {
@@ -12,7 +12,7 @@ struct ListProofTests {
     var rules: [Row]
   }
 
-  /// One text of rules with the places of the queries that it lets pass, and of those it does not.
+  /// A text of rules, with the indexes of the queries that it allows and denies.
   private struct Row: Decodable {
     var rules: String
     var signedIn: Bool
@@ -23,19 +23,19 @@ struct ListProofTests {
   @Test(
     "A query that finds a document against the rule is refused",
     arguments: [
-      // Numbers that are one to rules and two to queries, or the other way about.
+      // Numbers that are equal in rules and distinct in queries, or the reverse.
       ("resource.data.n != 9007199254740992.0", "NOT_EQUAL", "9007199254740993"),
       ("resource.data.n > 9007199254740993", "GREATER_THAN", "9007199254740992"),
       ("resource.data.n != 9007199254740993", "NOT_EQUAL", "9007199254740993"),
       ("resource.data.n != 9007199254740992.0", "NOT_IN", "[9007199254740993]"),
-      // Another field, or none.
+      // Another field, or none
       ("resource.data.m != 1", "NOT_EQUAL", "1"), ("'m' in resource.data", "EQUAL", "1"),
       ("'n' in resource.data.m", "EQUAL", "1"), ("resource == null", "EQUAL", "1"),
       ("resource.data == null", "EQUAL", "1"), ("resource.data.m != null", "EQUAL", "1"),
       ("resource.data.get('m', 1) == 1", "EQUAL", "1"),
       ("resource.data.get('n', 1) == 1", "GREATER_THAN", "0"),
       ("resource.data.get(['n'], 1) == 1", "GREATER_THAN", "0"),
-      // Bounds that are not enough.
+      // Insufficient bounds
       ("resource.data.n > 4", "GREATER_THAN_OR_EQUAL", "4"),
       ("resource.data.n < 4", "LESS_THAN_OR_EQUAL", "4"),
       ("resource.data.n < 4", "GREATER_THAN", "1"), ("resource.data.n > 4", "LESS_THAN", "9"),
@@ -48,7 +48,7 @@ struct ListProofTests {
       ("!(resource.data.n <= 4)", "GREATER_THAN_OR_EQUAL", "4"),
       ("resource.data.n != 2", "NOT_EQUAL", "1"), ("resource.data.n != 2", "NOT_IN", "[1, 3]"),
       ("resource.data.n == 1", "NOT_EQUAL", "2"), ("resource.data.n > 'a'", "GREATER_THAN", "1"),
-      // A list has an element, and perhaps others.
+      // A list that contains the element may contain others.
       ("resource.data.n.hasAny([2])", "ARRAY_CONTAINS", "1"),
       ("resource.data.n.hasAll([1, 2])", "ARRAY_CONTAINS", "1"),
       ("resource.data.n.hasOnly([1])", "ARRAY_CONTAINS", "1"),
@@ -56,7 +56,7 @@ struct ListProofTests {
       ("1.0 in resource.data.n", "ARRAY_CONTAINS", "1"),
       ("1 in resource.data.n", "EQUAL", "1"), ("resource.data.n == [1]", "ARRAY_CONTAINS", "1"),
       ("resource.data.hasAny(['n'])", "ARRAY_CONTAINS", "'n'"),
-      // Neither the document's name nor more of it than its data.
+      // Neither the document's name nor anything of it outside its data is known.
       ("resource.id != 'x'", "EQUAL", "1"), ("id != 'x'", "EQUAL", "1"),
       ("resource.n == 1", "EQUAL", "1"), ("resource.meta.n == 1", "EQUAL", "1"),
       ("1 in resource.data.n", "NOT_EQUAL", "1"),
@@ -113,37 +113,37 @@ struct ListProofTests {
     #expect(departed == Set(Self.departures.map(\.rule)), "a departure is not one any more")
   }
 
-  /// Where this engine judges otherwise on purpose.
+  /// A deliberate difference from the emulator.
   private struct Departure {
-    /// A part of the rule's text.
+    /// A substring of the rule's text.
     var rule: String
-    /// A part of the query's text.
+    /// A substring of the query's text.
     var filter: String? = nil
-    /// What this engine says.
+    /// This engine's decision.
     var isAllowed: Bool
   }
 
   private static let departures: [Departure] = [
-    // The emulator takes what it knows of a field for a value that is in no list, so that this rule
-    // holds for every filter on the field: documents with the very value are found.
+    // The emulator treats its knowledge of a field as a value that is in no list. This rule then
+    // holds for every filter on the field, and documents with exactly that value are found.
     Departure(rule: "!(resource.data.score in [4])", isAllowed: false),
     Departure(rule: "!(resource.data.st in ['blocked'])", isAllowed: false),
-    // A field that no filter speaks of may be there; the emulator takes the default.
+    // A field without a filter may exist; the emulator assumes the default.
     Departure(rule: "resource.data.get('x', 1) == 1", isAllowed: false),
     Departure(rule: "resource.data.get('x', 2) == 2", isAllowed: false),
-    // Results may have more fields than the filters name; the emulator knows of no others.
+    // Results may have more fields than the filters name; the emulator assumes that they do not.
     Departure(rule: "resource.data.size() == 1", isAllowed: false),
-    // This one could be proven, but nobody asks so: `'x' in resource.data` is.
+    // This could be proven, but the usual form is `'x' in resource.data`.
     Departure(rule: "resource.data.keys().hasAll(['x'])", isAllowed: false),
-    // What a filter rules out is as certain as what it demands.
+    // Values that a filter excludes are as certain as values that it requires.
     Departure(rule: "!(resource.data.score <= 4)", filter: "score GREATER", isAllowed: true),
     Departure(rule: "!(resource.data.st == 'blocked')", filter: "st NOT_", isAllowed: true),
-    // Filters and rules order both types of numbers by value: what is above 4.0 is above 4.
+    // Filters and rules order integers and doubles by value: a number above 4.0 is above 4.
     Departure(rule: "4 < resource.data.score", filter: "4.", isAllowed: true),
     Departure(rule: "resource.data.score > 4", filter: "4.", isAllowed: true),
     Departure(rule: "resource.data.score >= 4", filter: "4.", isAllowed: true),
     Departure(rule: "resource.data.score != 4", filter: "4.", isAllowed: true),
-    // Nothing equals null but by IS_NULL: the query finds nothing.
+    // Only IS_NULL matches null, so this query finds nothing.
     Departure(rule: "resource.data.score != 4", filter: "EQUAL null", isAllowed: true),
   ]
 }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import SecurityRules
 
-/// Paths and what Firebase's own emulator makes of looking them up, for the request of the test.
+/// Compares look-ups of paths with the results of Firebase's own emulator.
 @Suite("Paths of look-ups that the official emulator has judged")
 struct LookUpPathTests {
-  /// One row of the table: a path, and whether it is one of a document, of nothing or an error.
+  /// A row of the table: a path and its verdict (document, nothing or an error).
   private struct Row: Decodable {
     var path: String
     var verdict: String
@@ -19,7 +19,7 @@ struct LookUpPathTests {
     }
   }
 
-  /// What of `condition` is allowed by `hearth rules test`, when Alice gets the document `t/x`.
+  /// Indicates whether `hearth rules test` lets Alice get the document `t/x` under `condition`.
   private static func isAllowed(_ condition: String) throws -> Bool {
     let rules = """
       rules_version = '2';
@@ -65,7 +65,7 @@ struct LookUpPathTests {
     let rows = try Self.rows()
     #expect(rows.count > 100)
     for row in rows {
-      // An error makes neither of the two true.
+      // On an error, neither of the two conditions is true.
       for function in ["exists", "existsAfter"] {
         #expect(try Self.isAllowed("\(function)(\(row.path))") == (row.verdict == "document"))
         #expect(try Self.isAllowed("!\(function)(\(row.path))") == (row.verdict == "nothing"))

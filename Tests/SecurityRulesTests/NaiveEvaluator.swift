@@ -1,10 +1,12 @@
 @testable import SecurityRules
 
-/// The rules language once more, as plainly as can be: no counts, no queries, nil for every error.
+/// A simple second implementation of the rules language.
+///
+/// It counts no work, knows no queries, and represents every error as nil.
 struct NaiveEvaluator {
   let functions: [String: FunctionSyntax]
 
-  /// What the only `allow` of a file says to a request that its condition does not look at.
+  /// Evaluates the only `allow` of a file for a request that its condition does not use.
   static func verdict(of file: FileSyntax) -> String {
     let service = file.services[0]
     let functions = Dictionary(
@@ -19,7 +21,7 @@ struct NaiveEvaluator {
     }
   }
 
-  /// Variables by name; nil within for those that have no value.
+  /// Variables by name; the inner value is nil for variables whose evaluation failed.
   typealias Scope = [String: RuleValue?]
 
   func value(_ syntax: Syntax, _ scope: Scope) -> RuleValue? {
@@ -111,7 +113,7 @@ struct NaiveEvaluator {
     guard let function = functions[name], function.parameters.count == arguments.count else {
       return nil
     }
-    // An argument or variable that fails is nothing until it is used.
+    // An argument or variable that fails matters only when it is used.
     var inner: Scope = [:]
     for (parameter, argument) in zip(function.parameters, arguments) {
       inner.updateValue(value(argument, scope), forKey: parameter.name)
@@ -133,7 +135,7 @@ struct NaiveEvaluator {
     }
   }
 
-  /// Equality within lists and maps, where an `int` is no `float`.
+  /// Equality within lists and maps, where an `int` never equals a `float`.
   private func same(_ a: RuleValue, _ b: RuleValue) -> Bool {
     switch (a, b) {
     case (.null, .null): return true
@@ -151,7 +153,7 @@ struct NaiveEvaluator {
         guard let left = a[key], let right = b[key], same(left, right) else { return false }
       }
       return true
-    // The elements of sets are those of each other, their numbers by value.
+    // Sets are equal if each contains the elements of the other; numbers compare by value.
     case (.set(let a), .set(let b)):
       return a.elements.allSatisfy { element in b.elements.contains { equal($0, element) } }
         && b.elements.allSatisfy { element in a.elements.contains { equal($0, element) } }

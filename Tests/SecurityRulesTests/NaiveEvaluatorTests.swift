@@ -17,7 +17,7 @@ struct NaiveEvaluatorTests {
       verdicts[verdict, default: 0] += 1
       #expect(verdict == naive, "seed \(seed): \(text)")
     }
-    // Expressions that mostly fail would compare little.
+    // If most expressions failed, the comparison would test little.
     #expect(verdicts["allow", default: 0] > 20)
     #expect(verdicts["deny", default: 0] > 20)
     #expect(verdicts["error", default: 0] > 10)
@@ -43,14 +43,14 @@ struct NaiveEvaluatorTests {
   }
 }
 
-/// Writes expressions that mostly make sense: what is wanted is of a type, and seldom of another.
+/// A generator of expressions whose operands mostly have the right type.
 private struct ExpressionWriter {
   enum Kind: CaseIterable {
     case bool, int, float, string, list, map
   }
 
   var random: SeededGenerator
-  /// Names that can be used, and how much depth is left.
+  /// The names in scope with their types.
   private var names: [(name: String, kind: Kind)] = []
 
   init(random: SeededGenerator) { self.random = random }

@@ -3,12 +3,12 @@ import Testing
 
 @testable import SecurityRules
 
-/// What a refusal and its reasons cost, in the units of `AccessLedger.work`.
+/// The cost of a refusal and its reasons, in the units of `AccessLedger.work`.
 @Suite("The cost of decisions and of their reasons")
 struct ReasonCostTests {
   private static let workMax = 1_000_000_000
 
-  /// What the decision of a rule used up, and what its reasons used up; and the reasons.
+  /// Returns the cost of a rule's decision, the cost of its reasons, and the reasons.
   private static func costs(_ condition: String, _ text: String) throws -> (
     decision: Int, reasons: Int, told: [Decision.Reason]
   ) {
@@ -91,7 +91,7 @@ struct ReasonCostTests {
     let text = String(repeating: "a", count: 1_000_000)
     let (decision, reasons, told) = try Self.costs(condition, text)
 
-    // The size of the text is all that is looked at.
+    // Only the size of the text is evaluated.
     #expect(decision < text.utf8.count / 16)
     #expect(reasons <= decision)
     #expect(!told.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Files of cases")
 struct RulesTestFileTests {
-  /// Rules for one collection and what lies in it.
+  /// Creates a ruleset with `rules` in the scope of a database's documents.
   private static func ruleset(_ rules: String) throws -> Ruleset {
     try Ruleset(
       name: "firestore.rules",
@@ -20,7 +20,7 @@ struct RulesTestFileTests {
     )
   }
 
-  /// Whether the rules allow the only case of a file, whose members are given.
+  /// Indicates whether the rules allow the only case of a file, given by its members.
   private static func allows(
     _ rules: String,
     documents: String = "{}",
@@ -35,7 +35,7 @@ struct RulesTestFileTests {
     return results.first?.decision.isAllowed == true
   }
 
-  /// The mistake that is told of a file.
+  /// Returns the error reported for a file.
   private static func mistake(in json: String) -> String? {
     do throws(RulesTestFile.Mistake) {
       _ = try RulesTestFile(json: Array(json.utf8))
@@ -369,7 +369,7 @@ struct RulesTestFileTests {
       """
 
     let told = Self.mistake(in: json)
-    // Two of the same name are found before the case's own name is read.
+    // Duplicate members are found before the case's name is read.
     let name = message.hasSuffix("stands twice") ? "" : " (in the case 'bad')"
     #expect(told == "cases[1].\(message)\(name)")
   }
@@ -469,9 +469,9 @@ struct RulesTestFileTests {
     #expect(Self.mistake(in: large) == "a file of cases can have at most 16777216 bytes")
   }
 
-  // MARK: What a terminal shows
+  // MARK: Terminal output
 
-  /// What is shown of the only case's decision.
+  /// Returns the output for the decision of the only case.
   private static func shown(
     _ rules: String,
     documents: String = "{}",

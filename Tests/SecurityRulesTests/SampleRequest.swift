@@ -3,8 +3,9 @@ import Foundation
 
 @testable import SecurityRules
 
-/// The request in which the table's expressions were judged: Alice gets a document with a field of
-/// each type.
+/// The request for which the table's expressions were evaluated.
+///
+/// Alice gets a document that has a field of each type.
 enum SampleRequest {
   static func verdict(of expression: String) -> String {
     let text = """

@@ -28,7 +28,7 @@ struct StorageCaseTests {
     }
     """
 
-  /// Whether the rules allow the only case of a file, whose members are given.
+  /// Indicates whether the rules allow the only case of a file, given by its members.
   private static func allows(_ members: String, bucket: String = "other") throws -> Bool {
     let json = """
       {"bucket": "\(bucket)",

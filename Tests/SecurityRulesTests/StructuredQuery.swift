@@ -3,7 +3,7 @@ import Foundation
 
 @testable import SecurityRules
 
-/// A query as clients send it in JSON, with what the rules are asked for it.
+/// A query in the clients' JSON format, and the rules request for it.
 struct StructuredQuery: Decodable {
   struct Source: Decodable {
     var collectionId: String
@@ -68,7 +68,7 @@ struct StructuredQuery: Decodable {
       } else if let text = content.stringValue {
         value = .string(text)
       } else if let name = content.referenceValue {
-        // Rules leave the project out.
+        // Paths in rules omit the project.
         value = .path(RulePath(name.split(separator: "/").dropFirst(2).map(String.init)))
       } else if let elements = content.arrayValue?["values"] {
         value = .list(elements.map(\.value))
@@ -88,7 +88,7 @@ struct StructuredQuery: Decodable {
   var offset: Int64?
   var orderBy: [Order]?
 
-  /// A short text for messages and for the list of departures.
+  /// A short text for messages, also matched by the list of differences.
   var text: String {
     func text(_ filter: Filter) -> String {
       switch filter {
@@ -103,10 +103,10 @@ struct StructuredQuery: Decodable {
     ].joined(separator: " ")
   }
 
-  /// What a filter says of every result, in one of its alternatives.
+  /// The facts that a filter establishes for every result, in one of its alternatives.
   private struct Alternative {
     var predicates: [QueryConstraints.Predicate] = []
-    /// The results' identifier where the filter names it.
+    /// The ID of the results, if the filter determines it.
     var identifier: String?
 
     func and(_ other: Alternative) -> Alternative {
@@ -152,7 +152,7 @@ struct StructuredQuery: Decodable {
     }
   }
 
-  /// Whether rules for all documents of a database let the query pass.
+  /// Indicates whether rules for all documents of a database allow the query.
   func isAllowed(by rules: String, signedIn: Bool) throws -> Bool {
     let ruleset = try Ruleset(
       name: "f.rules",
@@ -195,7 +195,7 @@ struct StructuredQuery: Decodable {
     }
   }
 
-  /// The one document that rules of the table look up.
+  /// The only document that rules of the table look up.
   private struct Documents: RulesDocuments {
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
       guard path.text == "/databases/(default)/documents/teams/t1" else { return nil }

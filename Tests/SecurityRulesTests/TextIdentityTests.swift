@@ -3,14 +3,14 @@ import Testing
 
 @testable import SecurityRules
 
-/// Swift holds texts for equal that only look alike, such as `K` and the sign of the kelvin.
+/// Swift treats some visually similar texts as equal, such as `K` and the Kelvin sign.
 @Suite("Texts that look alike are different")
 struct TextIdentityTests {
   private static let kelvin = "\u{212A}"
 
   private struct Rooms: RulesDocuments {
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
-      // Mallory owns the room of the kelvin, Alice the room K.
+      // Mallory owns the room named by the Kelvin sign; Alice owns the room K.
       let isKelvin = path.segments.last?.unicodeScalars.first == "\u{212A}"
       return .map(
         .entries(["data": .map(.entries(["owner": .string(isKelvin ? "mallory" : "alice")]))])

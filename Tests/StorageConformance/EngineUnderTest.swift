@@ -6,7 +6,7 @@ import TestSupport
 enum EngineUnderTest: String, CaseIterable {
   case memory, sqlite, sqliteEphemeral
 
-  /// Runs `body` on a fresh, empty store and closes it.
+  /// Runs `body` on a new, empty store and closes it.
   func withStorage<Result>(
     _ body: (any OrderedStorage) async throws -> Result
   ) async throws -> Result {
@@ -42,7 +42,7 @@ extension StorageBatch {
     return batch
   }
 
-  /// A batch that puts the same value at each key.
+  /// A batch that stores the same value at each key.
   static func putting(
     _ keys: [[UInt8]],
     _ value: [UInt8] = [1],

@@ -2,7 +2,7 @@ import StorageEngine
 import TestSupport
 import Testing
 
-/// Random batches on an engine and on a dictionary that must agree after each.
+/// Applies random batches to an engine and to a dictionary, which must agree after each batch.
 @Suite("Storage against a model")
 struct ModelComparison {
   private struct Model: Equatable {
@@ -159,14 +159,15 @@ struct ModelComparison {
     let keyspace = keyspaces.randomElement(using: &random) ?? letters
     let key = Self.key(keyspace, model.sequence, &random)
     let version = model.entries[keyspace]?[key]?.version
-    // One in three is wrong.
+    // One expectation in three is wrong.
     let wrong = Int.random(in: 0..<3, using: &random) == 0
     return [VersionExpectation(keyspace, key, version: wrong ? 1_000_000 : version)]
   }
 
-  /// Few distinct short keys, so that batches meet, and enough for several chunks.
+  /// A random short key.
   ///
-  /// In a log, mostly keys of sequences, sometimes cut or longer than they are.
+  /// Few distinct keys exist, so that batches touch the same ones, yet enough for several chunks.
+  /// In a log most keys are sequence numbers, sometimes truncated or extended.
   private static func key(
     _ keyspace: Keyspace,
     _ sequence: UInt64,

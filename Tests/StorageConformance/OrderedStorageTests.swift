@@ -42,7 +42,7 @@ struct OrderedStorageTests {
   func boundsAreHalfOpen(engine: EngineUnderTest) async throws {
     try await engine.withStorage { storage in
       try await storage.commit(.putting(Self.keys))
-      // Between keys, on keys, beyond both ends, and the wrong way round.
+      // Bounds between keys, on keys, beyond both ends, and in reversed order.
       let bounds: [[UInt8]?] = [
         nil, [], [0], [0, 0, 0], [1], [1, 0xFF], [3], [0xFF], [0xFF, 0xFF, 1],
       ]
@@ -94,7 +94,7 @@ struct OrderedStorageTests {
           try snapshot.scan(letters, prefix: []) { _, _ in throw Stop() }
         }
       }
-      // The store is as usable as before.
+      // The store remains usable.
       let again = try await storage.read { try $0.keys(limit: 2) }
 
       #expect(first == [[], [0]])
@@ -447,7 +447,7 @@ struct OrderedStorageTests {
   }
 }
 
-/// Commits from synchronous code; blocks the thread, as nothing but a test may.
+/// Commits from synchronous code and blocks the thread, which only a test may do.
 func commitBlocking(_ batch: StorageBatch, _ storage: any OrderedStorage) {
   let semaphore = DispatchSemaphore(value: 0)
   storage.submit(batch, expecting: [], durability: .relaxed) { _ in semaphore.signal() }

@@ -75,7 +75,7 @@ struct WriterStateTests {
     let bound = 1000
     var schedule = CheckpointSchedule(pagesMax: bound)
     let step = schedule.pagesStep
-    // Each row: pages in the log after a commit, and whether a checkpoint is to start.
+    // Each row: the pages in the log after a commit, and true if a checkpoint must start.
     let whileRunning = [(bound - 1, false), (bound, true), (bound + step, false)]
     let whileGrowing = [(bound + step + 1, false), (bound + 2 * step, true)]
     let afterRestart = [(10, false), (bound - 1, false), (bound, true)]

@@ -4,9 +4,9 @@ import Synchronization
 
 @testable import DocumentStore
 
-/// A client with listeners that believes what it is told, as the phones' libraries do.
+/// A client with listeners that maintains its cache as the mobile SDKs do.
 final class ListeningClient: Sendable {
-  /// What a target's listener was shown by a snapshot.
+  /// A snapshot as shown to a target's listener.
   struct Shown {
     var target: ListenTarget
     var time: Timestamp
@@ -18,7 +18,9 @@ final class ListeningClient: Sendable {
     var documents: StoreGame.Model = [:]
     var token: [UInt8] = []
     var isCurrent = false
-    /// Additions that were not answered yet; what comes before the answer is of an earlier one.
+    /// The number of unconfirmed additions.
+    ///
+    /// Events before a confirmation belong to an earlier addition.
     var pending = 0
   }
 
@@ -43,9 +45,9 @@ final class ListeningClient: Sendable {
     self.isSlow = isSlow
   }
 
-  // MARK: What the client does
+  // MARK: Client actions
 
-  /// Opens a stream with all targets, each from where it was.
+  /// Opens a stream with all targets, each resuming from its last position.
   func resume(on store: DocumentDatabase) async {
     let session = store.openListener(
       database: database,
@@ -81,7 +83,7 @@ final class ListeningClient: Sendable {
     )
   }
 
-  /// Closes the stream; what the client knows it keeps.
+  /// Closes the stream; the client keeps its cache.
   func disconnect() async {
     state.withLock { $0.session }?.close()
     let running = tasks.withLock { $0 }
@@ -124,7 +126,7 @@ final class ListeningClient: Sendable {
     ids.isEmpty ? nil : ids.sorted()[number % ids.count]
   }
 
-  // MARK: What the client is told
+  // MARK: Received events
 
   private func take(_ session: ListenSession) async {
     while !Task.isCancelled, let events = await session.next() {
@@ -140,7 +142,7 @@ final class ListeningClient: Sendable {
     await session.add(request, id: id)
   }
 
-  /// Waits until a snapshot of this time or later shows all targets.
+  /// Waits until a snapshot at or after `time` covers all targets; false if that takes too long.
   func catchUp(with time: Timestamp, _ remind: () async -> Void) async -> Bool {
     let deadline = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < deadline {
@@ -181,7 +183,7 @@ final class ListeningClient: Sendable {
 }
 
 extension ListeningClient.State {
-  /// Takes an event; returns a target that has to be listened to anew.
+  /// Processes an event; returns a target that must be listened to again.
   fileprivate mutating func take(_ event: ListenEvent) -> (Int32, ListenRequest)? {
     switch event {
     case .added(let id):

@@ -14,13 +14,13 @@ import Testing
 @testable import EventLog
 @testable import FirestoreEmulator
 
-/// A store and a model of it, to which the same random operations are put one after the other.
+/// A store and its model, to which the same random operations are applied.
 struct StoreGame {
-  /// What the store must hold.
+  /// The expected contents of the store.
   typealias Model = [DocumentName: FirestoreDocument]
 
   private static let database = RandomQueries.database
-  /// Moments of the past that may be asked for.
+  /// The maximum number of past times that queries may use.
   private static let momentsMax = 40
 
   private var random: RandomQueries
@@ -29,10 +29,10 @@ struct StoreGame {
   private var storage: any OrderedStorage
   private var runner: QueryRunner
   private var store: DocumentDatabase
-  /// The tasks by which listeners are told.
+  /// The task that notifies the listeners.
   private var telling: Task<Void, any Error>
   private var clients: [ListeningClient] = []
-  /// What the store held, by the time of the commit that made it so.
+  /// The expected contents by the time of the commit that created them.
   private var history = StoreHistory()
   private var model: Model = [:]
   private var moments: [(time: Timestamp, model: Model)] = []
@@ -53,14 +53,14 @@ struct StoreGame {
     (runner, store, telling) = try await Self.open(storage, wall)
   }
 
-  /// Goes on, after `stop`, with a process that has just started.
+  /// Continues after `stop` with a store opened from scratch, as in a new process.
   mutating func restart(over storage: any OrderedStorage) async throws {
     self.storage = storage
     (runner, store, telling) = try await Self.open(storage, wall)
     for client in clients { await client.resume(on: store) }
   }
 
-  /// Ends what runs beside the game; listeners remember what they know.
+  /// Stops the background tasks; clients keep their caches.
   func stop() async {
     for client in clients { await client.disconnect() }
     telling.cancel()
@@ -106,7 +106,7 @@ struct StoreGame {
     return (runner, store, telling)
   }
 
-  /// One random operation.
+  /// Performs a random operation.
   mutating func play() async throws {
     switch random.count(0...99) {
     case 0..<40: try await commit()
@@ -136,7 +136,7 @@ struct StoreGame {
     var writes: [Write] = []
     for _ in 0..<random.count(1...4) {
       var write = write()
-      // A precondition that an earlier write of the request decides is refused by itself.
+      // A precondition that depends on an earlier write of the same request would be rejected.
       if writes.contains(where: { $0.name == write.name }) { write.precondition = .none }
       writes.append(write)
     }
@@ -146,7 +146,7 @@ struct StoreGame {
     if moments.count > Self.momentsMax { moments.remove(at: random.count(0...30)) }
   }
 
-  /// Commits to the store and, if the model allows it, to the model.
+  /// Commits to the store and, if the model permits it, to the model.
   private mutating func commit(_ writes: [Write], in transaction: TransactionID?) async {
     var after = model
     let expected = Self.apply(writes, to: &after)
@@ -165,7 +165,7 @@ struct StoreGame {
     }
   }
 
-  /// Takes over what a commit has made, with its time.
+  /// Applies a commit's result to the model with its commit time.
   private mutating func become(_ after: Model, at time: Timestamp) {
     var after = after
     for (name, document) in after where model[name] != document {
@@ -178,7 +178,7 @@ struct StoreGame {
 
   private static let unset = Timestamp(microseconds: 0)
 
-  /// What production documents of these writes, in the plainest way.
+  /// Applies writes as production documents them, in the simplest way.
   private static func apply(_ writes: [Write], to model: inout Model) -> StatusCode {
     let original = model
     for write in writes {
@@ -212,7 +212,7 @@ struct StoreGame {
             document.fields.set(.integer(number), at: transform.path)
           }
         }
-        // Writing what is there changes nothing, not even the time.
+        // A write that changes nothing does not even change the update time.
         model[name] = document
       }
     }
@@ -267,7 +267,7 @@ struct StoreGame {
     }
   }
 
-  /// A query of now, or of a moment that is kept.
+  /// Compares a query at the current time or at a past time.
   private mutating func query() async throws {
     guard let query = validQuery() else { return }
     var (expected, consistency) = (model, ReadConsistency.latest)
@@ -278,7 +278,7 @@ struct StoreGame {
     let store = store
     try await store.query(query, at: consistency, auth: .admin) { page in
       found += page.documents
-      // Whatever is committed between two pages, the query shows its own moment.
+      // The query sees the state at its own time, regardless of commits between two pages.
       if random.chance(30) { try await commit() }
     }
     let results = ReferenceEvaluator(query: query).results(expected.values)
@@ -288,7 +288,7 @@ struct StoreGame {
     )
   }
 
-  /// A search of now, or of a moment that is kept, among what a query leaves.
+  /// Compares a nearest-neighbor search over a query, at the current or a past time.
   private mutating func findNearest() async throws {
     guard var query = validQuery(), query.collectionID != nil else { return }
     (query.limit, query.offset, query.start, query.end) = (nil, 0, nil, nil)
@@ -314,9 +314,9 @@ struct StoreGame {
     guard var query = validQuery(), query.collectionID != nil else { return }
     if random.chance(40) { (query.limit, query.offset) = (nil, 0) }
     var aggregations = [Aggregation(alias: "n", kind: .count(upTo: nil))]
-    // A field that would follow the name in an index cannot be summed.
+    // Fields that would follow the name in an index cannot be summed.
     let isBelow = query.allDescendants && !query.parent.segments.isEmpty
-    // A cursor that reaches to the implied name cannot come from a client.
+    // Clients cannot send a cursor that includes the implicit name.
     let isAskable = [query.start, query.end].allSatisfy {
       $0.map { $0.values.count <= query.orders.count } ?? true
     }
@@ -339,14 +339,14 @@ struct StoreGame {
     case .integer(let found):
       expect(isWhole && Double(found) == sum, "\(query) sums \(found), not \(sum)")
     case .double(let found):
-      // What lies far from zero is rounded in the order of the addition.
+      // Sums far from zero depend on the order of the additions.
       let isSame = found == sum || abs(found - sum) < abs(sum) / 1e9 || found.isNaN && sum.isNaN
       expect(isSame, "\(query) sums \(found), not \(sum)")
     case let other: expect(false, "\(query) sums \(String(describing: other))")
     }
   }
 
-  /// The orders of a query of which a field is summed: the field comes last, before the name.
+  /// The orders of a query whose field is summed: the field comes last, before the name.
   private static func orders(of query: Query, summing field: FieldPath) -> [Query.Order] {
     var orders = query.orders
     let descending = orders.last?.descending ?? false
@@ -356,7 +356,7 @@ struct StoreGame {
     return orders
   }
 
-  /// A sum as a double, and whether whole numbers make all of it up.
+  /// The sum as a double, and true if only integers contribute to it.
   private static func sum(_ values: [FirestoreValue]) -> (sum: Double, isWhole: Bool) {
     var (whole, rest, isWhole) = (Int128(0), 0.0, true)
     for value in values {
@@ -381,7 +381,10 @@ struct StoreGame {
     }
   }
 
-  /// Reads in a transaction, lets another commit in between where nobody would wait, and commits.
+  /// Reads in a transaction, perhaps lets another commit in between, and commits.
+  ///
+  /// Only an optimistic transaction gets a commit in between; any other would make that commit
+  /// wait.
   private mutating func transact() async throws {
     let isOptimistic = random.chance(50)
     let id = try await store.begin(
@@ -427,7 +430,7 @@ struct StoreGame {
     } else if before == model {
       await commit(writes, in: id)
     } else {
-      // What changed may lie in the range that was read without changing the result.
+      // The other change may lie in a queried range without changing the result.
       do {
         let outcome = try await store.commit(
           writes,
@@ -447,7 +450,7 @@ struct StoreGame {
 
   private static let clientsMax = 5
 
-  /// Something that a client with listeners does.
+  /// Performs a random action of a client.
   private mutating func listen() async {
     if clients.count < Self.clientsMax, random.chance(20) {
       let client = ListeningClient(database: Self.database, isSlow: random.chance(30))
@@ -475,7 +478,7 @@ struct StoreGame {
     }
   }
 
-  /// Lets every listener catch up and compares all that they have shown with what was there.
+  /// Lets every listener catch up and compares all their snapshots with the history.
   mutating func checkListeners() async throws {
     let time = try await store.readTime()
     for client in clients {
@@ -516,7 +519,7 @@ struct StoreGame {
     }
   }
 
-  // MARK: The whole
+  // MARK: Bulk operations
 
   private mutating func load() async throws {
     let recordsEvents = random.chance(50)
@@ -527,7 +530,7 @@ struct StoreGame {
         name: name,
         fields: random.fields(),
         createTime: Timestamp(microseconds: 100),
-        // Clients take a document with the time that they know for the one that they have.
+        // Clients assume that a document with a known update time has not changed.
         updateTime: Timestamp(microseconds: Int64(random.count(200...1_000_000)))
       )
     }
@@ -545,7 +548,7 @@ struct StoreGame {
   private mutating func trim() async throws {
     let records = try await storage.read { try CommitLog.records(after: 0, limit: 200, in: $0) }
     guard let last = records.last else { return }
-    // Retention follows the tailer, so it never trims what others cannot have seen.
+    // Retention follows the tailer, so it never trims records that listeners have not received.
     while store.hub.withTable({ $0.sequence }) < last.sequence { await Task.yield() }
     var batch = StorageBatch()
     CommitLog.trim(through: last, in: &batch)
@@ -562,7 +565,7 @@ struct StoreGame {
     moments = []
   }
 
-  /// Compares everything, now or at a moment, page by page.
+  /// Compares all documents, at the current or a past time, page by page.
   mutating func checkEverything() async throws {
     var (expected, time) = (model, try await store.readTime())
     if random.chance(50), let moment = moments.randomElement(using: &random.generator) {

@@ -6,11 +6,11 @@ import SQLiteStorage
 import TestSupport
 import Testing
 
-/// The whole store against a dictionary: random commits, queries of now and then, aggregations and
-/// transactions, with indexes that come early, late and meanwhile, through imports, resets, trims
-/// and restarts, and with listeners whose every snapshot is compared.
+/// Compares the whole store with a dictionary.
 ///
-/// `HEARTH_OPERATIONS` sets how many operations each engine gets.
+/// Operations are random commits, queries of present and past, aggregations and transactions.
+/// Indexes appear at any time, imports, resets, trims and restarts occur, and every snapshot of the
+/// listeners is compared. `HEARTH_OPERATIONS` sets the number of operations for each engine.
 @Suite("The store against a model", .serialized)
 struct StoreGameTests {
   private static let operations =

@@ -2,14 +2,14 @@ import DocumentModel
 import Invocation
 import RuntimeSupport
 
-/// Queues in memory whose tasks never run by themselves; the time is set by the test.
+/// In-memory queues whose tasks never run; tests set the time.
 actor MemoryQueues: TaskQueueBackend {
   private var known: [String: TaskQueue]
   private var kept: [String: [String: QueuedTask]] = [:]
-  /// When a name was last in use.
+  /// The last time at which each task name was in use.
   private var used: [String: Timestamp] = [:]
   var now: Timestamp
-  /// What each task was enqueued for.
+  /// The cause of each enqueued task.
   private(set) var causes: [String?] = []
 
   init(_ queues: [TaskQueue], now: Timestamp) {

@@ -1,12 +1,12 @@
 package import StorageEngine
 import Synchronization
 
-/// A storage engine that passes everything on to another, and fails or stalls on demand.
+/// A storage engine that passes every call on to another engine, and fails or stalls on demand.
 package final class FaultyStorage: OrderedStorage {
   private typealias Submission = @Sendable () -> Void
 
   private struct State {
-    /// What the next batches meet; nil lets one pass.
+    /// The outcomes of the next batches, in order; nil lets a batch through.
     var commitFailures: [StorageError?] = []
     var refusal: StorageError?
     var refused = 0
@@ -20,27 +20,27 @@ package final class FaultyStorage: OrderedStorage {
   private let base: any OrderedStorage
   private let state = Mutex(State())
 
-  /// A wrapper that has no faults yet.
+  /// Creates a wrapper without faults.
   package init(_ base: any OrderedStorage = MemoryStorage()) {
     self.base = base
   }
 
-  /// Refuses the next `count` batches with `error`, applying nothing of them.
+  /// Fails the next `count` batches with `error` and applies none of their changes.
   package func failCommits(_ count: Int = 1, with error: StorageError) {
     state.withLock { $0.commitFailures += Array(repeating: error, count: count) }
   }
 
-  /// Refuses one batch with `error`, after `count` that pass.
+  /// Lets `count` batches through and fails the one after them with `error`.
   package func failCommit(after count: Int, with error: StorageError) {
     state.withLock { $0.commitFailures += Array(repeating: nil, count: count) + [error] }
   }
 
-  /// Refuses every further batch with `error`.
+  /// Fails every later batch with `error`.
   package func refuseCommits(with error: StorageError) {
     state.withLock { $0.refusal = error }
   }
 
-  /// How many batches `refuseCommits` has refused.
+  /// The number of batches that `refuseCommits` has failed.
   package var commitsRefused: Int { state.withLock { $0.refused } }
 
   /// Fails the next `count` reads with `error`.
@@ -53,21 +53,21 @@ package final class FaultyStorage: OrderedStorage {
     state.withLock { $0.isHolding = true }
   }
 
-  /// Passes on the batches held back, in order, and holds no more.
+  /// Submits the batches held back, in order, and stops holding.
   package func releaseCommits() {
     state.withLock { state in
       state.isHolding = false
-      // Under the lock, so that no batch submitted meanwhile overtakes these; completions are never
-      // called inside `submit`.
+      // Submitted under the lock, so that no batch submitted in the meantime overtakes these.
+      // `submit` never calls a completion itself.
       for submission in state.held { submission() }
       state.held = []
     }
   }
 
-  /// How many batches were submitted, refused ones included.
+  /// The number of batches submitted, failed ones included.
   package var commitsSubmitted: Int { state.withLock { $0.submitted } }
 
-  /// How many reads were begun, failed ones included.
+  /// The number of reads begun, failed ones included.
   package var readsBegun: Int { state.withLock { $0.reads } }
 
   package func read<Result: Sendable>(
@@ -95,8 +95,8 @@ package final class FaultyStorage: OrderedStorage {
       if state.refusal != nil { state.refused += 1 }
       let failure = state.commitFailures.isEmpty ? nil : state.commitFailures.removeFirst()
       if let error = failure ?? state.refusal {
-        // An empty commit of the base would take a sequence. An expectation that cannot hold takes
-        // none and still completes on the engine's own thread.
+        // An empty commit would take a sequence number from the base engine. A commit whose
+        // expectation cannot hold takes none and still completes on the engine's own thread.
         submission = { [base] in
           base.submit(
             StorageBatch(),

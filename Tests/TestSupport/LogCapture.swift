@@ -1,9 +1,9 @@
 package import Logging
 import Synchronization
 
-/// Keeps log lines, so that a test can look at them.
+/// A collector of log entries that tests inspect.
 package final class LogCapture: Sendable {
-  /// One line.
+  /// A log entry.
   package struct Entry: Sendable {
     package var level: Logger.Level
     package var message: String
@@ -13,18 +13,18 @@ package final class LogCapture: Sendable {
 
   private let lines = Mutex<[Entry]>([])
 
-  /// An empty capture.
+  /// Creates an empty capture.
   package init() {}
 
-  /// Everything logged so far, oldest first.
+  /// All entries so far, oldest first.
   package var entries: [Entry] { lines.withLock { $0 } }
 
-  /// The lines at `level` or above.
+  /// Returns the entries at `level` or above.
   package func entries(atLeast level: Logger.Level) -> [Entry] {
     entries.filter { $0.level >= level }
   }
 
-  /// A logger that writes only to this capture.
+  /// Creates a logger that writes only to this capture.
   package func logger(level: Logger.Level = .trace) -> Logger {
     var logger = Logger(label: "test") { _ in Handler(capture: self) }
     logger.logLevel = level

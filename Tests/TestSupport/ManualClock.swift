@@ -2,15 +2,15 @@ import Synchronization
 
 /// A clock that stands still until a test advances it.
 ///
-/// `waitForSleepers` waits until the code under test sleeps, so that a test need not guess when
-/// advancing the clock will be noticed.
+/// `waitForSleepers` waits until the code under test sleeps, so a test need not guess when it may
+/// advance the clock.
 package final class ManualClock: Clock, Sendable {
   /// A time on this clock.
   package struct Instant: InstantProtocol {
-    /// Time since the clock was made.
+    /// The time since the clock was created.
     package var offset: Duration
 
-    /// A time `offset` after the clock was made.
+    /// Creates the time `offset` after the clock's creation.
     package init(offset: Duration) {
       self.offset = offset
     }
@@ -54,13 +54,13 @@ package final class ManualClock: Clock, Sendable {
 
   private let state = Mutex(State())
 
-  /// A clock at zero.
+  /// Creates a clock at zero.
   package init() {}
 
   package var now: Instant { state.withLock { $0.now } }
   package var minimumResolution: Duration { .nanoseconds(1) }
 
-  /// How many tasks sleep on this clock now.
+  /// The number of tasks that currently sleep on this clock.
   package var sleepersCount: Int { state.withLock { $0.sleepers.count } }
 
   package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -68,7 +68,7 @@ package final class ManualClock: Clock, Sendable {
       state.nextID += 1
       return state.nextID
     }
-    // A cancellation that came too late leaves this entry behind.
+    // A cancellation that arrives after the wake-up leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -94,7 +94,7 @@ package final class ManualClock: Clock, Sendable {
     }
   }
 
-  /// Moves the clock and wakes the sleepers that are due, in order of their deadlines.
+  /// Moves the clock forward and wakes the sleepers that are due, in order of their deadlines.
   package func advance(by duration: Duration) {
     let due = state.withLock { state in
       state.now = state.now.advanced(by: duration)

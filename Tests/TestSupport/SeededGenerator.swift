@@ -1,21 +1,21 @@
 import Foundation
 
-/// Random numbers that a seed repeats.
+/// A random number generator whose seed reproduces its numbers.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// The seed that repeats these numbers.
+  /// The seed that reproduces these numbers.
   package let seed: UInt64
 
-  /// The numbers that follow from `seed`.
+  /// Creates the generator for `seed`.
   package init(seed: UInt64) {
     self.seed = seed
     state = seed
   }
 
-  /// Takes the seed from `HEARTH_TEST_SEED` or draws one, and prints it.
+  /// Creates a generator from `HEARTH_TEST_SEED` or a random seed, and prints the seed.
   ///
-  /// Running a failed test again with the printed seed repeats it.
+  /// Running a failed test again with the printed seed repeats the failure.
   package static func forTest(_ name: String = #function) -> SeededGenerator {
     let given = ProcessInfo.processInfo.environment["HEARTH_TEST_SEED"].flatMap { UInt64($0) }
     let seed = given ?? UInt64.random(in: 0...UInt64(UInt32.max))

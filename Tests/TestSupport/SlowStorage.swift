@@ -1,28 +1,28 @@
 package import StorageEngine
 import Synchronization
 
-/// A storage engine that behaves like a distant one: everything takes a while, and the completions
-/// of commits come in any order.
+/// A storage engine that behaves like a remote one.
 ///
-/// What `OrderedStorage` promises holds: commits are visible in the order of their submission, and
-/// none completes before it is visible.
+/// Every call takes a while, and commits complete in any order. The guarantees of `OrderedStorage`
+/// hold: commits become visible in the order of submission, and none completes before it is
+/// visible.
 package final class SlowStorage: OrderedStorage {
   private struct State {
     var random: SeededGenerator
-    /// Ends when the commit submitted last is visible.
+    /// The task that ends when the last submitted commit is visible.
     var latest: Task<Void, Never>?
   }
 
   private let base: any OrderedStorage
   private let state: Mutex<State>
 
-  /// A distant form of another engine, with delays that follow from `seed`.
+  /// Creates a wrapper around `base` with delays derived from `seed`.
   package init(_ base: any OrderedStorage = MemoryStorage(), seed: UInt64) {
     self.base = base
     state = Mutex(State(random: SeededGenerator(seed: seed)))
   }
 
-  /// Lets others go first, a random number of times.
+  /// Yields to other tasks a random number of times.
   private func pause() async {
     let turns = state.withLock { Int.random(in: 0...20, using: &$0.random) }
     for _ in 0..<turns { await Task.yield() }

@@ -22,7 +22,7 @@ struct ChainAndFaultTests {
     try await bench.run(test)
   }
 
-  /// Creates documents, each as if the function that the one before made run had written it.
+  /// Creates documents, each as if written by the function that the previous one triggered.
   private func chain(_ paths: [String], in bench: DeliveryBench) async throws -> [Delivery] {
     var deliveries: [Delivery] = []
     for path in paths {
@@ -91,7 +91,7 @@ struct ChainAndFaultTests {
     }
   }
 
-  /// Creates documents as if the function that another delivery made run had written them.
+  /// Creates documents as if written by the function that another delivery triggered.
   private func spread(
     from cause: Delivery,
     to paths: [String],
@@ -133,7 +133,7 @@ struct ChainAndFaultTests {
         ) == true
       )
       #expect(bench.service.administration.figures["f"]?.stopped == 15)
-      // Another root has a count of its own.
+      // Another root is counted separately.
       let other = try #require(try await chain(["things/other"], in: bench).first)
       let next = try #require(try await spread(from: other, to: ["things/x"], in: bench).first)
       let last = try await spread(from: next, to: ["things/y"], in: bench)

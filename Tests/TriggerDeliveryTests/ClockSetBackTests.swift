@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TriggerDelivery
 
-/// The machine's clock is set back by days; waits for a retry must not become that much longer.
+/// Sets the machine's clock back by days, which must not prolong the waits for retries.
 @Suite("Delivery and a clock that is set back", .timeLimit(.minutes(5)))
 struct ClockSetBackTests {
   private let storage = MemoryStorage()
@@ -85,7 +85,7 @@ struct ClockSetBackTests {
       try await bench.jump(.seconds(3600))
       #expect(invoker.runs.count == 1)
       wallClock.set(by: .seconds(-86_400))
-      // Something happens, so that the clock is looked at.
+      // An event makes the service read the clock.
       try await bench.create("things/a")
       try await bench.service.waitUntilIdle()
       try await bench.jump(.seconds(3600))

@@ -4,7 +4,7 @@ import Identity
 import TriggerDelivery
 
 extension Delivery {
-  /// A delivery of a created document; each sequence has one of its own.
+  /// A delivery of a created document, different for each sequence.
   static func sample(
     sequence: UInt64 = 1,
     function: String = "f",

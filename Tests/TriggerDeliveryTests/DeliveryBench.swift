@@ -11,7 +11,7 @@ import Synchronization
 import TestSupport
 import TriggerDelivery
 
-/// A delivery service over a store, with clock and functions in a test's hand.
+/// A delivery service with a clock and functions that the test controls.
 struct DeliveryBench: Sendable {
   let storage: any OrderedStorage
   let tailer: EventTailer
@@ -22,7 +22,7 @@ struct DeliveryBench: Sendable {
   private static let database = DatabaseName(project: "demo-test")
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
 
-  /// A service that does not run yet; with `realClock` it sleeps in real time.
+  /// Creates a service that does not run yet; with `realClock` it sleeps in real time.
   init(
     storage: any OrderedStorage,
     invoker: any FunctionInvoker,
@@ -51,7 +51,7 @@ struct DeliveryBench: Sendable {
 
   var now: Timestamp { Self.start.advanced(by: clock.now.offset + wallClock.offset) }
 
-  /// Lets time jump, and everything that is due then come to its end.
+  /// Advances the clock and waits until everything that is due has ended.
   func jump(_ duration: Duration) async throws {
     try await service.waitUntilStill()
     clock.advance(by: duration)
@@ -59,7 +59,7 @@ struct DeliveryBench: Sendable {
     try await service.waitUntilStill()
   }
 
-  /// Runs the service beside `body`, then shuts it down gracefully, with `stopping` meanwhile.
+  /// Runs the service beside `body`, then shuts it down gracefully while `stopping` runs.
   func run(
     _ body: @Sendable (DeliveryBench) async throws -> Void,
     stopping: @Sendable (DeliveryBench) async -> Void = { _ in }
@@ -84,7 +84,7 @@ struct DeliveryBench: Sendable {
     }
   }
 
-  /// Commits the creation of a document with a text so long, and returns the event's id.
+  /// Commits the creation of a document with a text of `bytes` bytes, and returns the event's ID.
   @discardableResult
   func create(_ path: String, bytes: Int = 0) async throws -> String {
     let time = now
@@ -112,11 +112,11 @@ struct DeliveryBench: Sendable {
   }
 }
 
-/// A machine's time of day, which somebody may set; its clock of durations goes on all the same.
+/// A wall clock that can be set while the monotonic clock runs on.
 final class WallClock: Sendable {
   private let moved = Mutex(Duration.zero)
 
-  /// How far the time was set forward in all.
+  /// The total offset of the time.
   var offset: Duration { moved.withLock { $0 } }
 
   /// Sets the time forward, or back by a negative duration.
@@ -124,7 +124,7 @@ final class WallClock: Sendable {
 }
 
 extension FunctionEndpoint {
-  /// A function that wants every document created at `pattern`.
+  /// A function triggered by every document created at `pattern`.
   static func created(_ pattern: String, retries: Bool = false) -> FunctionEndpoint {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = EventTrigger(
@@ -136,14 +136,14 @@ extension FunctionEndpoint {
     return endpoint
   }
 
-  /// A function that answers plain requests.
+  /// An HTTP function.
   static var web: FunctionEndpoint {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.httpsTrigger = HTTPSTrigger()
     return endpoint
   }
 
-  /// A function that wants events of another service.
+  /// A function triggered by events of another service.
   static func event(
     _ type: String,
     _ filters: [String: String] = [:],
@@ -158,14 +158,14 @@ extension FunctionEndpoint {
     return endpoint
   }
 
-  /// A function that runs by the clock.
+  /// A scheduled function.
   static func schedule(_ schedule: String, retry: RetryConfig? = nil) -> FunctionEndpoint {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.scheduleTrigger = ScheduleTrigger(schedule: schedule, retryConfig: retry)
     return endpoint
   }
 
-  /// A function that runs tasks.
+  /// A task queue function.
   static func queue(
     _ rateLimits: RateLimits? = nil,
     retry: RetryConfig? = nil
@@ -177,7 +177,7 @@ extension FunctionEndpoint {
 }
 
 extension TaskDispatch {
-  /// All tasks of a queue that are still to run.
+  /// Returns all pending tasks of a queue.
   func all(in queue: String) async throws -> [QueuedTask] {
     try await tasks(in: queue, after: nil, limit: 1000, withBodies: true).tasks
   }

@@ -10,7 +10,7 @@ import Testing
 struct DeliveryCodingTests {
   private static let time = Timestamp(microseconds: 1_800_000_000_123_456)
 
-  /// Deliveries that differ from one another in every field.
+  /// Deliveries that differ in every field.
   private static let samples: [Delivery] = {
     var settled = Delivery.sample(sequence: .max, function: "long_name-1", at: time)
     settled.cause = DeliveryID(sequence: 7, changeIndex: 2, function: "before")
@@ -98,7 +98,7 @@ struct DeliveryCodingTests {
           using: &generator
         )
       }
-      // A flipped letter of a name reads well; only a trap would fail this test.
+      // A changed letter in a name still decodes; only a trap fails this test.
       _ = try? Delivery(Self.samples[1].id, decoding: damaged)
     }
   }

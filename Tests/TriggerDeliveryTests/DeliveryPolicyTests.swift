@@ -102,13 +102,13 @@ struct DeliveryPolicyTests {
     }
 
     #expect(delivery.state == .dead)
-    // 1 s to 512 s, then every 600 s.
+    // Delays from 1 s to 512 s, then 600 s each.
     #expect(delivery.attempts == 153)
     #expect(time.duration(since: now) <= .seconds(86_400))
     #expect(time.duration(since: now) > .seconds(86_400 - 600))
   }
 
-  /// The waits before the second try and the ones after it, up to `count`.
+  /// Returns the first `count` waits between attempts.
   private func waits(_ advice: RetryAdvice, _ retry: DeliveryRetries, count: Int) -> [Duration] {
     var delivery = Delivery.sample(at: now)
     var time = now
@@ -249,7 +249,7 @@ struct DeliveryPolicyTests {
       time = max(time, delivery.dueTime)
     }
 
-    // At 0, 30, 60 and 90 s.
+    // Attempts at 0, 30, 60 and 90 s.
     #expect(delivery.attempts == 4)
   }
 

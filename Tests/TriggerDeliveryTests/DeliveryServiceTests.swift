@@ -35,7 +35,7 @@ struct DeliveryServiceTests {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
     try await bench.run { bench in
       for number in 0..<10 { try await bench.create("things/t\(number)") }
-      // Once a follower of the log has it all, an eager service would have had it too.
+      // When a follower has read the whole log, an eager service would have read it too.
       var seen = 0
       for try await entries in bench.tailer.entries(after: 0) {
         seen += entries.count
@@ -188,7 +188,7 @@ struct DeliveryServiceTests {
     }
   }
 
-  /// Three mebibytes in pieces, which then end, break, or end no more.
+  /// A body of three mebibytes in pieces that then ends, breaks off or never ends.
   private func longBody(
     _ end: (AsyncThrowingStream<ByteBuffer, any Error>.Continuation) -> Void
   ) -> AsyncThrowingStream<ByteBuffer, any Error> {
@@ -344,7 +344,7 @@ struct DeliveryServiceTests {
     try await first.run { bench in
       for number in 0..<count { try await bench.create("things/t\(number)") }
       await invoker.waitForRuns(160)
-      // Expanded, but for the most part not even begun.
+      // The events are expanded, but most deliveries have not begun.
       while try await first.service.administration.list(limit: count).count < count {
         await Task.yield()
       }
@@ -433,7 +433,7 @@ struct DeliveryServiceTests {
 
     #expect(invoker.runs.count == 2 * count)
     #expect(invoker.runningMax == 1)
-    // No retry came before its time: every first try is before every second one.
+    // No retry came too early: every first attempt precedes every second one.
     #expect(invoker.runs.prefix(count).allSatisfy { $0.attempt == "1" })
   }
 
@@ -464,7 +464,7 @@ struct DeliveryServiceTests {
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
       }
       try await bench.service.waitUntilIdle()
-      // With a place too many counted as taken, the log would not be expanded any more.
+      // If too many places were counted as taken, the log would no longer be expanded.
       try await bench.create("things/b")
       try await bench.service.waitUntilIdle()
 
@@ -489,7 +489,7 @@ struct DeliveryServiceTests {
     }
     let kept = try await bench.service.administration.list(limit: 3000)
 
-    // Rows are trimmed once in a thousand, so that many more may lie about between two times.
+    // Rows are trimmed once in a thousand events, so up to a thousand more may remain in between.
     #expect((100...1100).contains(kept.count))
     #expect(kept.map(\.id) == kept.map(\.id).sorted(by: >))
   }

@@ -7,34 +7,34 @@ import TestSupport
 
 @testable import TriggerDelivery
 
-/// Two dispatchers over one store, played step by step in an order that a seed decides.
+/// A model of two dispatchers over one store, whose steps are ordered by a seed.
 ///
-/// They are the values that the service runs, with writes and reads that end whenever the seed says
-/// so, claims that expire, dispatchers that crash with all that they had not written, and handlers
-/// that succeed, fail, crash their worker or find none.
+/// It uses the same value types as the service. The seed decides when writes and reads end, when
+/// claims expire, and when dispatchers crash and lose what they had not written. Handlers succeed,
+/// fail, crash their worker or find no worker.
 struct DispatchModel {
-  /// What was found wrong.
+  /// A violated guarantee.
   struct Finding: Error, CustomStringConvertible {
     var description: String
   }
 
-  /// What can go wrong on purpose.
+  /// The faults that a run includes.
   struct Hardship {
-    /// Whether one dispatcher has the store for itself, and starts what it has not yet written.
+    /// True if a single dispatcher owns the store and starts deliveries before they are written.
     var isAlone = false
     var crashes = false
     var expiries = false
     var failures = false
-    /// Documents that get most of the events, more than their share of a window takes.
+    /// The number of documents that receive most of the events, more than their share of a window.
     var hotDocuments = 0
   }
 
   private struct Write {
-    /// The claims that the node had when it decided on the change; nil if it lacked one.
+    /// The claims that the node held when it decided on the change; nil if one was missing.
     var claims: [VersionExpectation]?
     var batch: StorageBatch
     var ends: [FunctionBacklog.End] = []
-    /// New deliveries by function, and the functions some of whose stay in storage.
+    /// New deliveries by function; `left` names functions with deliveries that remain in storage.
     var new: [String: [DeliveryStore.Candidate]] = [:]
     var left: [String] = []
     var parked: (function: String, deliveries: [Delivery])?
@@ -65,11 +65,11 @@ struct DispatchModel {
   private var lastEvent: UInt64 = 0
   private var expanded: UInt64 = 0
   private var expanding = false
-  /// How often each delivery ran, and what has succeeded for good.
+  /// The number of runs of each delivery; `succeeded` has the recorded successes.
   private var runs: [DeliveryID: Int] = [:]
   private var succeeded: Set<DeliveryID> = []
   private var order: [String: [UInt64]] = [:]
-  /// The deliveries that a handler has ended with success, whatever was stored of that.
+  /// The deliveries whose handler succeeded, whether or not that was stored.
   private var ended: Set<DeliveryID> = []
   private var events: [UInt64: String] = [:]
   private var failuresLeft: [DeliveryID: Int] = [:]
@@ -80,7 +80,7 @@ struct DispatchModel {
     store = DeliveryStore(storage: storage)
   }
 
-  /// Plays so many steps, then lets everything come to its end; throws what is wrong.
+  /// Plays `steps` steps, then lets everything finish; throws a finding.
   mutating func play(steps: Int) async throws {
     for _ in 0..<(hardship.isAlone ? 1 : 2) { try await join() }
     for _ in 0..<steps { try await step() }
@@ -129,7 +129,7 @@ struct DispatchModel {
     events[lastEvent] = document
   }
 
-  /// Hands the deliveries of the next events to a node that has the expander's claim.
+  /// Gives the deliveries of the next events to a node that holds the expansion claim.
   private mutating func expand(_ index: Int) async throws {
     guard nodes[index].claims[.expansion] != nil, !expanding else { return }
     let sequences = events.keys.filter { $0 > expanded }.sorted().prefix(3)
@@ -190,7 +190,7 @@ struct DispatchModel {
     guard others.isEmpty else {
       throw Finding(description: "\(delivery.id) runs beside \(others[0].id) of its lane")
     }
-    // A dispatcher whose claim expired while it lives may go on with what it had.
+    // A live dispatcher whose claim expired may continue with the deliveries that it had.
     for (sequence, document) in events
     where !hardship.expiries && sequence < delivery.id.sequence && document == delivery.subject {
       let earlier = DeliveryID(sequence: sequence, changeIndex: 0, function: delivery.id.function)
@@ -261,7 +261,7 @@ struct DispatchModel {
     return claims.count == shards.count ? claims : nil
   }
 
-  /// Writes a node's oldest change, if its claims still hold.
+  /// Writes a node's oldest change if its claims still hold.
   private mutating func write(_ index: Int) async throws {
     guard !nodes[index].writes.isEmpty else { return }
     let write = nodes[index].writes.removeFirst()
@@ -271,7 +271,7 @@ struct DispatchModel {
         try await storage.commit(write.batch, expecting: claims)
         isWritten = true
       } catch let error as StorageError where error.kind == .conflict {
-        // Another dispatcher has the shard.
+        // Another dispatcher owns the shard.
       }
     }
     if !write.events.isEmpty {
@@ -296,7 +296,7 @@ struct DispatchModel {
     }
   }
 
-  /// Takes in one of a node's reads, however old.
+  /// Applies one of a node's reads, however old.
   private mutating func read(_ index: Int) {
     guard !nodes[index].reads.isEmpty else { return }
     let place = Int.random(in: nodes[index].reads.indices, using: &generator)
@@ -318,7 +318,7 @@ struct DispatchModel {
 
   private mutating func makeNode() -> Node {
     nodesMade += 1
-    // Without hot documents it is the bytes that bound a window.
+    // Without hot documents, the bytes limit a window.
     let heldBytesMax = hardship.hotDocuments > 0 ? 1 << 17 : 4096
     return Node(
       id: nodesMade,
@@ -326,7 +326,7 @@ struct DispatchModel {
     )
   }
 
-  /// Adds a dispatcher, which takes every second shard, or all that nobody has.
+  /// Adds a dispatcher that takes every second shard; the first one takes all.
   private mutating func join() async throws {
     var node = makeNode()
     node.dispatch.update(
@@ -339,7 +339,9 @@ struct DispatchModel {
     }
   }
 
-  /// Lets a dispatcher take a shard; who had it learns of that when its next write is refused.
+  /// Gives a shard to a dispatcher.
+  ///
+  /// The previous owner may learn of that only when its next write is refused.
   private mutating func give(_ shard: Shard, to index: Int) async throws {
     var batch = StorageBatch()
     batch.put(ClaimKeeper.shards, [shard.number], Array("\(nodes[index].id)".utf8))
@@ -369,12 +371,12 @@ struct DispatchModel {
     }
   }
 
-  /// A claim passes to another dispatcher, as if its owner had been silent.
+  /// Passes a claim to another dispatcher, as if its owner had stopped sending heartbeats.
   private mutating func expire() async throws {
     let shard = (Shard.all + [.expansion]).randomElement(using: &generator) ?? .expansion
     let index = Int.random(in: nodes.indices, using: &generator)
     guard nodes[index].claims[shard] == nil else {
-      // A dispatcher that has lost shards finds out.
+      // A dispatcher that has lost shards learns of it.
       return try await learn(index)
     }
     try await give(shard, to: index)
@@ -390,7 +392,9 @@ struct DispatchModel {
     for shard in lost.keys { drop(shard, on: index) }
   }
 
-  /// A dispatcher dies with all that it had not written; another takes its place and its shards.
+  /// Crashes a dispatcher, which loses all unwritten changes.
+  ///
+  /// A new dispatcher takes its place and its shards.
   private mutating func crash(_ index: Int) async throws {
     if nodes[index].writes.contains(where: { !$0.events.isEmpty }) { expanding = false }
     let shards = Array(nodes[index].claims.keys)
@@ -401,9 +405,9 @@ struct DispatchModel {
     for shard in shards.sorted(by: { $0.number < $1.number }) { try await give(shard, to: index) }
   }
 
-  // MARK: The end
+  // MARK: Completion
 
-  /// Lets all run until nothing is pending; throws when that does not come to pass.
+  /// Runs until nothing is pending; throws if that never happens.
   private mutating func finish() async throws {
     for index in nodes.indices { try await learn(index) }
     for round in 0... {

@@ -46,7 +46,7 @@ struct FailedSharesTests {
     }
     _ = few.takeSurplus(limit: 1000)
     #expect(few.kept(of: "f0").count == 2)
-    // 38 others share what is left of 40.
+    // The other seven functions share the remaining 38 of 40 places equally.
     #expect((1..<8).allSatisfy { few.kept(of: "f\($0)").count == 5 })
 
     var many = shares(functions: 1)

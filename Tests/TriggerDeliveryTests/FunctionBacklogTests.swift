@@ -159,7 +159,7 @@ struct FunctionBacklogTests {
     )
     let result15 = started(&backlog, at: now)
     #expect(result15 == [1, 2, 3])
-    // The third one's write has not been reported, so more may come.
+    // The write of the third one has not been reported, so more may follow.
     #expect(!backlog.isIdle(at: now))
     backlog.inserted([candidate(3).delivery])
     #expect(!backlog.wantsLoad(now: now))
@@ -199,7 +199,7 @@ struct FunctionBacklogTests {
     _ = backlog.add([candidate(1, document: "a/a")], room: room)
     _ = started(&backlog, at: now)
     backlog.drop(where: { _ in true }, andIfRunning: { _ in true })
-    // The shard is this dispatcher's again before the run has ended.
+    // This dispatcher owns the shard again before the run has ended.
     backlog.lookAgain(from: nil)
     _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
     _ = backlog.apply(
@@ -218,7 +218,7 @@ struct FunctionBacklogTests {
     _ = backlog.add([candidate(1)], room: 0)
     backlog.inserted([candidate(1).delivery])
     _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
-    // The rows of 2 and 3 are stored; 4 is not yet.
+    // The rows of 2 and 3 are stored; the row of 4 is not yet.
     _ = backlog.apply(
       DeliveryStore.Loaded(candidates: [1, 2, 3].map { candidate($0) }, position: places(3)[0])
     )
@@ -295,7 +295,7 @@ struct FunctionBacklogTests {
     )
     #expect(parked == left)
     backlog.endParking(parked)
-    // Nothing is to be read as long as the window has more than half of the lane's share.
+    // Nothing is read while the window holds more than half of the lane's share.
     #expect(!backlog.wantsLoad(now: now))
     _ = started(&backlog, at: now)
     finish(&backlog, hot[0])

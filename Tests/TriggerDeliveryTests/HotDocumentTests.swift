@@ -8,10 +8,10 @@ import Testing
 
 @testable import TriggerDelivery
 
-/// One document with many events beside others of the same function.
+/// A document with many events beside other documents of the same function.
 @Suite("Documents with many events", .timeLimit(.minutes(5)))
 struct HotDocumentTests {
-  /// A function that holds the first event of each hot document until it is let go.
+  /// A function that holds the first event of each hot document until it is released.
   private final class HoldingInvoker: FunctionInvoker {
     private struct State {
       var order: [String: [UInt64]] = [:]
@@ -22,7 +22,7 @@ struct HotDocumentTests {
 
     private let state = Mutex(State())
 
-    /// The commits of each document's events, in the order of the runs.
+    /// The commit sequences of each document's events, in the order of the runs.
     var order: [String: [UInt64]] { state.withLock { $0.order } }
 
     func open() {
@@ -128,7 +128,7 @@ struct HotDocumentTests {
 
     var order: [UInt64] = []
     var seen: Set<String> = []
-    // What had ended when a server stopped may run again, if its outcome came too late.
+    // A run whose outcome was not stored before a stop may be repeated.
     for run in invoker.runs where seen.insert(run.event).inserted {
       order.append(run.event.split(separator: ".").first.flatMap { UInt64($0) } ?? 0)
     }

@@ -13,7 +13,7 @@ struct KeptEventTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()
 
-  /// Does what the log's retention does with all its records.
+  /// Trims all records from the log, as retention does.
   private func trimAll() async throws {
     let batch = try await storage.read { snapshot in
       let records = try CommitLog.records(after: 0, limit: 1000, in: snapshot)

@@ -20,7 +20,7 @@ struct KeptFailureTests {
     }
   }
 
-  /// Returns once a function has so few failures left.
+  /// Returns once a function has at most `count` failures left.
   private func waitForFailures(of function: String, atMost count: Int) async throws {
     while try await failed(function).count > count {
       try Task.checkCancellation()
@@ -28,7 +28,7 @@ struct KeptFailureTests {
     }
   }
 
-  /// Does what the log's retention does with all its records.
+  /// Trims all records from the log, as retention does.
   private func trimLog() async throws {
     let batch = try await storage.read { snapshot in
       let records = try CommitLog.records(after: 0, limit: 10_000, in: snapshot)
@@ -81,7 +81,7 @@ struct KeptFailureTests {
     try await trimLog()
     #expect(try await store.count(DeliveryStore.events) == 100)
     if !sizesAreKnown {
-      // As the version before wrote them.
+      // The format of the previous version.
       var batch = StorageBatch()
       for var delivery in try await failed("f") + failed("g") {
         delivery.eventBytes = 0
@@ -100,7 +100,7 @@ struct KeptFailureTests {
       try await waitForFailures(of: "f", atMost: 20)
       let left = try await failed("f")
       #expect((10...20).contains(left.count))
-      // The newest, and the one that another function needs.
+      // The newest failures remain, and the event that another function needs.
       #expect(left.first?.subject == "things/99")
       #expect(try await failed("g").count == 1)
       #expect(try await store.count(DeliveryStore.events) == left.count + 1)

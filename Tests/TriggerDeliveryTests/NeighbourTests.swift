@@ -36,7 +36,7 @@ struct NeighbourTests {
       let succeeded = try await administration.list(state: .succeeded, limit: 1000)
       #expect(succeeded.count == 100)
       #expect(succeeded.allSatisfy { $0.crashes == 0 && $0.attempts == 1 })
-      // Once with the others, and then alone.
+      // Each ran once with the others and then alone.
       #expect(invoker.runs["f things/poison"] == 4)
       #expect(invoker.runs["f things/7"] == 2)
     }
@@ -110,7 +110,7 @@ struct NeighbourTests {
     try await bench.run { bench in
       await invoker.waitForRuns(DispatchLimits.concurrentDefault)
     } stopping: { bench in
-      // The grace has begun.
+      // The grace period has begun.
       await bench.clock.waitForSleepers()
       opener.finish()
     }
@@ -134,7 +134,7 @@ struct NeighbourTests {
       let before = storage.commitsSubmitted
       for _ in 0..<20 { try await bench.jump(.seconds(60)) }
       #expect(storage.commitsSubmitted == before)
-      // A new try every half minute, of those that run at one time, and not of each by itself.
+      // Each half minute brings one attempt for each concurrent delivery, not one for every event.
       #expect(invoker.runs.count <= 20 * 41)
       try await bench.create("others/1")
       try await bench.service.waitUntilStill()

@@ -135,7 +135,7 @@ struct OccurrenceTests {
       await invoker.waitForRuns(1)
       bench.clock.advance(by: .seconds(3600))
       bench.service.timeJumped()
-      // The book moves on in the same step that leaves the run out.
+      // The step that skips the run also stores the next tick.
       while let next = bench.service.nextTick, next <= bench.now { await Task.yield() }
       opener.finish()
       try await bench.jump(.zero)

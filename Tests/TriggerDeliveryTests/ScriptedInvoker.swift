@@ -3,25 +3,25 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// Functions in memory: each name has a handler that decides how a run ends.
+/// Functions in memory; a handler for each name decides how its runs end.
 final class ScriptedInvoker: FunctionInvoker {
-  /// One run of a function.
+  /// A run of a function.
   struct Run: Sendable, Hashable {
     var function: String
     var event: String
-    /// What the request said of earlier tries: 1 for the first.
+    /// The attempt number in the request, 1 for the first attempt.
     var attempt: String
   }
 
-  /// Decides how the `run`th run of a function ends, counted from 1.
+  /// A function that decides how the `run`th run of a function ends, counted from 1.
   typealias Handler = @Sendable (_ run: Int) async throws -> Outcome
 
-  /// How a run ends.
+  /// The ways that a run ends.
   enum Outcome: Sendable {
     case ok
     case failure(String, advice: RetryAdvice? = nil)
     case error(InvocationError.Kind)
-    /// A success whose body comes in pieces.
+    /// A success whose body arrives in pieces.
     case body(AsyncThrowingStream<ByteBuffer, any Error>)
   }
 
@@ -37,18 +37,18 @@ final class ScriptedInvoker: FunctionInvoker {
 
   private let state = Mutex(State())
 
-  /// Functions that succeed unless they have a handler.
+  /// Creates functions that succeed unless they have a handler.
   init(_ handlers: [String: Handler] = [:]) {
     state.withLock { $0.handlers = handlers }
   }
 
-  /// Every run so far, in the order of their beginnings.
+  /// All runs so far, in the order of their starts.
   var runs: [Run] { state.withLock { $0.runs } }
 
-  /// The request of every run, in the same order.
+  /// The requests of all runs, in the order of their starts.
   var requests: [InvocationRequest] { state.withLock { $0.requests } }
 
-  /// The most runs there were at one time.
+  /// The maximum number of simultaneous runs.
   var runningMax: Int { state.withLock { $0.runningMax } }
 
   func set(_ function: String, _ handler: @escaping Handler) {
@@ -102,7 +102,7 @@ final class ScriptedInvoker: FunctionInvoker {
     }
   }
 
-  /// Never ends by itself; throws when cancelled.
+  /// A handler that runs until it is cancelled and then throws.
   static let hanging: Handler = { _ in
     let (never, continuation) = AsyncStream.makeStream(of: Void.self)
     defer { continuation.finish() }
@@ -112,6 +112,6 @@ final class ScriptedInvoker: FunctionInvoker {
 }
 
 extension InvocationRequest {
-  /// The value of a header field by its name.
+  /// The value of a header field.
   func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { head.headerFields[$0] } }
 }

@@ -1,15 +1,15 @@
 import OutboundHTTP
 import Synchronization
 
-/// A server in memory that answers with given statuses, one after the other.
+/// An in-memory server that responds with the given statuses in order.
 final class ScriptedServer: HTTPTransport {
   private let statuses: [Int]
   private let received = Mutex<[OutboundRequest]>([])
 
-  /// A server whose `n`th answer has the `n`th status; past the last one nobody answers.
+  /// Creates a server whose `n`th response has the `n`th status; later requests fail.
   init(_ statuses: [Int]) { self.statuses = statuses }
 
-  /// Every request so far.
+  /// All requests so far.
   var requests: [OutboundRequest] { received.withLock { $0 } }
 
   func send(_ request: OutboundRequest) async throws -> OutboundResponse {
@@ -27,7 +27,7 @@ final class ScriptedServer: HTTPTransport {
   }
 }
 
-/// A server in memory that answers `/hang` only when it is told to.
+/// An in-memory server that responds to `/hang` only when a test releases it.
 final class HangingServer: HTTPTransport {
   private struct State {
     var urls: [String] = []
@@ -38,10 +38,10 @@ final class HangingServer: HTTPTransport {
 
   private let state = Mutex(State())
 
-  /// The address of every request so far.
+  /// The URLs of all requests so far.
   var urls: [String] { state.withLock { $0.urls } }
 
-  /// Returns once `count` requests have come.
+  /// Returns once `count` requests have arrived.
   func wait(for count: Int) async {
     await withCheckedContinuation { continuation in
       let isThere = state.withLock { state in
@@ -53,7 +53,7 @@ final class HangingServer: HTTPTransport {
     }
   }
 
-  /// Answers the next `count` requests that hang.
+  /// Responds to the next `count` hanging requests.
   func release(_ count: Int) {
     let hanging = state.withLock { state in
       let released = Array(state.hanging.prefix(count))

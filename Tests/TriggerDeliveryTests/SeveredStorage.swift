@@ -2,7 +2,7 @@ import Dispatch
 import StorageEngine
 import Synchronization
 
-/// One process's connection to a store that others use, too; `cut` ends it as `kill -9` would.
+/// One process's connection to a shared store; `cut` ends it as `kill -9` would.
 final class SeveredStorage: OrderedStorage {
   private let base: any OrderedStorage
   private let isCut = Mutex(false)
@@ -11,7 +11,7 @@ final class SeveredStorage: OrderedStorage {
     self.base = base
   }
 
-  /// From now on nothing is written, read or answered.
+  /// Cuts the connection: from now on every read and commit fails.
   func cut() { isCut.withLock { $0 = true } }
 
   func read<Result: Sendable>(
@@ -27,7 +27,7 @@ final class SeveredStorage: OrderedStorage {
     durability: Durability,
     completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
   ) {
-    // Under the lock, so that nothing is written once `cut` has returned.
+    // Submitted under the lock, so that nothing is written once `cut` has returned.
     isCut.withLock { isCut in
       guard !isCut else {
         return Self.queue.async { completion(.failure(Self.gone)) }

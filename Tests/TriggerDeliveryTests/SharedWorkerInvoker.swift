@@ -3,10 +3,10 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// Functions whose invocations share a worker, which some events crash with all that it runs.
+/// Functions whose invocations share a worker that some events crash.
 ///
-/// What runs apart has a worker of its own. A worker answers when as many invocations as are
-/// expected have come, so that a test decides who is together.
+/// Isolated invocations have a worker of their own. A shared worker responds when the expected
+/// number of invocations has arrived, so that a test decides which ones run together.
 final class SharedWorkerInvoker: FunctionInvoker {
   private typealias Waiter = CheckedContinuation<InvocationReply, any Error>
 
@@ -20,13 +20,13 @@ final class SharedWorkerInvoker: FunctionInvoker {
   private let isPoison: @Sendable (String) -> Bool
   private let state = Mutex(State())
 
-  /// A worker of a function answers when `crowd` invocations share it.
+  /// Creates functions whose workers respond when `crowd` invocations share them.
   init(crowd: Int, isPoison: @escaping @Sendable (_ document: String) -> Bool) {
     self.crowd = crowd
     self.isPoison = isPoison
   }
 
-  /// How often each function has run for each document: `{function} {document}`.
+  /// The number of runs by `{function} {document}`.
   var runs: [String: Int] { state.withLock { $0.runs } }
 
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply {

@@ -25,10 +25,10 @@ struct SharingTests {
       try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
     }
 
-    /// Runs until the task is cancelled, without any farewell.
+    /// Runs until the task is cancelled, without an orderly shutdown.
     func live() async {
       await withTaskGroup(of: Void.self) { group in
-        // How a service that is cut off ends is of no interest.
+        // The errors of a service that is cut off do not matter.
         group.addTask { try? await bench.tailer.run() }
         group.addTask { try? await bench.service.run() }
       }
@@ -59,7 +59,7 @@ struct SharingTests {
     let count = 400
     try await withThrowingTaskGroup(of: Void.self) { group in
       for node in [one, two] { group.addTask { await node.live() } }
-      // Written until both have taken part: the second has its shards after some beats.
+      // Writes until both have taken part: the second one gets its shards after some heartbeats.
       var written = 0
       while written < count || one.invoker.runs.isEmpty || two.invoker.runs.isEmpty {
         try await writer.create("things/\(written)")

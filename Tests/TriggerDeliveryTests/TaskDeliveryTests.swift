@@ -14,7 +14,7 @@ struct TaskDeliveryTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()
 
-  /// Runs a test over a service with one queue.
+  /// Runs a test with a service that has one queue.
   private func run(
     rateLimits: FunctionEndpoint.RateLimits? = nil,
     retry: FunctionEndpoint.RetryConfig? = nil,

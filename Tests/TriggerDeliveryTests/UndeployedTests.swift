@@ -25,7 +25,7 @@ struct UndeployedTests {
     )
   }
 
-  /// Lets `count` events of `f` wait, because no worker can be had, and leaves `f` out then.
+  /// Makes `count` events of `f` wait because no worker starts, and then undeploys `f`.
   private func leaveOut(_ count: Int, _ bench: DeliveryBench) async throws -> DeploymentEffects {
     invoker.set("f") { _ in .error(.cannotStart) }
     try bench.service.updateFunctions(f)
@@ -93,7 +93,7 @@ struct UndeployedTests {
       let bench = bench()
       try await bench.run { bench in
         _ = try await leaveOut(3, bench)
-        // The row is written in a moment, and the log says so after it.
+        // The row is written shortly after, and the log reports it then.
         try await bench.service.waitUntilIdle()
         try await bench.jump(.seconds(20 * 3600))
         while try await rowCount() == 0 { await Task.yield() }

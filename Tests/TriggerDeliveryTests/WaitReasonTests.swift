@@ -13,7 +13,7 @@ struct WaitReasonTests {
   private let invoker = ScriptedInvoker()
   private let created = FunctionEndpoint.created("things/{id}", retries: true)
 
-  /// The reasons of all pending deliveries, by their subjects.
+  /// Returns the reasons of all pending deliveries by their subjects.
   private func reasons(_ bench: DeliveryBench) async throws -> [String: WaitReason] {
     let pending = try await bench.service.administration.list(state: .pending)
     let reasons = try await bench.service.administration.waitReasons(of: pending)
@@ -151,7 +151,7 @@ struct WaitReasonTests {
       let last = try await bench.create("things/b")
       try await bench.service.waitUntilIdle()
       #expect(bench.service.eventsPassedOver == 2)
-      // A later service begins at the stored cursor, and gets none of them.
+      // A later service starts at the stored cursor and receives none of these events.
       let cursor = try await storage.read { try EventCursor.get("deliveries", in: $0) }
       #expect(cursor.map { "\($0).0" } == last)
       try await bench.service.setEnabled(true)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Vector search")
 struct VectorSearchTests {
-  /// What a search must find, from every row's own score.
+  /// Returns the expected results of a search, computed from every row's score.
   private func expected(
     _ rows: [String: VectorRecord],
     _ query: [Float],
@@ -36,7 +36,7 @@ struct VectorSearchTests {
     var generator = SeededGenerator.forTest()
     var matrix = VectorMatrix(dimension: dimension)
     var rows: [String: VectorRecord] = [:]
-    // Groups of rows so close that rounding cannot tell them apart, lengths from small to large.
+    // Clusters of vectors too close for rounding to separate, with lengths from small to large.
     let centres = (0..<20).map { _ in randomVector(dimension, &generator) }
     for number in 0..<3000 {
       let scale = Float.random(in: 0.01...30, using: &generator)

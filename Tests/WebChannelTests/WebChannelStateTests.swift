@@ -12,7 +12,8 @@ struct WebChannelStateTests {
     let all = (0..<60).map { "m\($0)" }
     var state = WebChannelState()
     var got: [String] = []
-    // The client sends up to four after the last that was certainly taken, in any order, again too.
+    // The client sends up to four messages after the last acknowledged one, in any order,
+    // repeatedly.
     while got.count < all.count {
       let offset = max(0, got.count - Int.random(in: 0...3, using: &random))
       let start = min(all.count - 1, offset + Int.random(in: 0...4, using: &random))
@@ -41,7 +42,7 @@ struct WebChannelStateTests {
       }
       if Int.random(in: 0..<5, using: &random) == 0 { state.acknowledge(acknowledged) }
       guard Int.random(in: 0..<3, using: &random) == 0 || turn >= 190 else { continue }
-      // A back channel that breaks off after some chunks.
+      // A back channel that breaks after some chunks.
       let (number, first) = state.openBackChannel(after: acknowledged)
       var last = first
       #expect(last == acknowledged)
@@ -173,7 +174,9 @@ struct WebChannelStateTests {
     #expect(state.report == "[1,3,0]")
   }
 
-  /// The arrays of a chunk, whose length is checked; payloads are strings or lists of one.
+  /// Parses the arrays of a chunk and checks its length.
+  ///
+  /// Payloads are strings or lists of one string.
   private static func arrays(of chunk: String) throws -> [(Int, String)] {
     let halves = chunk.split(separator: "\n", maxSplits: 1)
     #expect(Int(halves[0]) == halves[1].utf16.count)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Sessions of WebChannels", .timeLimit(.minutes(5)))
 struct WebChannelsTests {
-  /// Asks for channels without a socket.
+  /// A client of channels without a socket.
   struct Page: Sendable {
     let channels: WebChannels
     let handler: @Sendable (WebChannelStream) async throws -> Void
@@ -29,14 +29,14 @@ struct WebChannelsTests {
       )
     }
 
-    /// Opens a session with messages and returns its id.
+    /// Opens a session with messages and returns its ID.
     func open(_ messages: String...) async throws -> String {
       let opening = try await text(request(.post, "VER=8&RID=1", Self.form(messages, from: 0)))
       let start = try #require(opening.firstRange(of: #"[[0,["c",""#))
       return String(opening[start.upperBound...].prefix { $0 != "\"" })
     }
 
-    /// Returns once the session is no more.
+    /// Returns once the session has ended.
     func untilOver(_ id: String) async {
       while await request(.post, "SID=\(id)&RID=9", "count=0").status == .ok { await Task.yield() }
     }
@@ -104,13 +104,13 @@ struct WebChannelsTests {
       }
     }
     let id = try await page.open("m")
-    // Arrays of 8 and 9 units: the thirteenth finds a hundred units held.
+    // Arrays have 8 or 9 units, so with the thirteenth more than 100 units are held.
     _ = await full.first { _ in true }
     #expect(sent.withLock { $0 } == 13)
 
     let polled = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=1"))
     #expect(polled.hasSuffix("[13,[{}]]]"))
-    // It may begin with a sign of life, before the handler has gone on.
+    // The response may start with a keepalive, before the handler has continued.
     var after = 13
     var next = ""
     while !next.contains("{}") {
@@ -126,7 +126,7 @@ struct WebChannelsTests {
   func counted() async throws {
     let budget = TransferBudget(
       bytesMax: 1000,
-      // Nobody is to lose its memory only because the test is slow.
+      // A long stall limit, so that a slow test does not cost a session its memory.
       stallMin: .seconds(3600),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
@@ -139,7 +139,7 @@ struct WebChannelsTests {
     }
     let id = try await page.open("700")
     while budget.heldBytes < 700 { await Task.yield() }
-    // There is no memory for a second one.
+    // There is no memory for a second session.
     let other = try await page.open("400")
     await page.untilOver(other)
     #expect((700..<800).contains(budget.heldBytes))
@@ -168,7 +168,7 @@ struct WebChannelsTests {
     }
     var iterator = news.makeAsyncIterator()
     let first = try await page.open("m")
-    // Two messages of 16 units are over the bound, before which the second was made.
+    // Two messages of 16 units exceed the limit; one does not, so the second was still created.
     for _ in 0..<2 { await iterator.next() }
     let second = try await page.open("m")
     await iterator.next()
@@ -207,7 +207,7 @@ struct WebChannelsTests {
   @Test("A back channel that has nothing to do ends, too, when its handler begins to wait")
   func renewalOfAnIdleChannel() async throws {
     let (gate, open) = AsyncStream<Void>.makeStream()
-    // No sign of life comes to help.
+    // The manual clock sends no keepalive that could end the back channel.
     let channels = WebChannels(
       configuration: .init(heldLengthMax: 10, heldLengthMin: 0),
       clock: ManualClock()
@@ -226,7 +226,7 @@ struct WebChannelsTests {
     try await produce { piece in
       guard String(buffer: piece).contains("0123456789") else { return }
       Task {
-        // Long enough for the channel to wait for more.
+        // Gives the channel enough time to wait for more.
         for _ in 0..<100 { await Task.yield() }
         open.yield()
       }
@@ -267,7 +267,7 @@ struct WebChannelsTests {
     let left = Task {
       await page.request(.post, "SID=\(id)&RID=2", Page.form(["left"], from: 1)).status
     }
-    // Long enough to be taken, if it were taken.
+    // Gives the message enough time to be accepted if that were possible.
     for _ in 0..<100 { await Task.yield() }
     left.cancel()
     #expect(await left.value == .badRequest)
@@ -369,7 +369,7 @@ struct WebChannelsTests {
     var iterator = pieces.makeAsyncIterator()
     for number in 1...20 {
       #expect(await iterator.next()?.hasSuffix("[[\(number),[\"noop\"]]]") == true)
-      // The session's own sleeper, and the back channel's.
+      // The sleepers of the session and of the back channel.
       await clock.waitForSleepers(2)
       clock.advance(by: .seconds(25))
     }

@@ -14,10 +14,10 @@ import Testing
   import Musl
 #endif
 
-/// Handlers that harm their worker; each has its outcome, and harms nothing else.
+/// Handlers that harm their worker: each has a defined outcome and harms nothing else.
 @Suite("Bad handlers", .timeLimit(.minutes(5)))
 struct BadHandlerWorkerFleetTests {
-  /// Traps are reported by Swift's runtime, which takes a second that no test here needs.
+  /// Disables Swift's crash reports, which take a second that no test here needs.
   private let quickly = ["SWIFT_BACKTRACE": "enable=no"]
 
   private func expectCrash(
@@ -35,7 +35,7 @@ struct BadHandlerWorkerFleetTests {
     #expect(message.contains(words), "\(message)", sourceLocation: sourceLocation)
   }
 
-  /// Returns once a function's log has a line with these words; the test's limit bounds it.
+  /// Returns once a function's log contains these words; the test's time limit applies.
   private func line(_ words: String, of function: String, in log: FunctionLogStore) async {
     while !Task.isCancelled,
       await !log.entries(function: function).contains(where: { $0.message.contains(words) })
@@ -44,9 +44,9 @@ struct BadHandlerWorkerFleetTests {
     }
   }
 
-  /// Returns once a process has ended; the test's limit bounds it.
+  /// Returns once a process has ended; the test's time limit applies.
   private func end(of process: pid_t) async {
-    // One that nobody collects still has its number, but no memory.
+    // A zombie process still has its ID but no memory.
     while !Task.isCancelled, kill(process, 0) == 0, ProcessFacts.memoryBytes(of: process) ?? 0 > 0 {
       await Task.yield()
     }
@@ -115,7 +115,7 @@ struct BadHandlerWorkerFleetTests {
   func blocks(all: Bool) async throws {
     let configuration = WorkerFleet.Configuration(cancelGrace: .milliseconds(100))
     try await withFleet(["block", "echo"], configuration) { fleet, log in
-      // A busy machine may take longer to start the worker than the first call waits.
+      // On a busy machine the worker may start more slowly than the first call's timeout.
       repeat {
         let error = await #expect(throws: InvocationError.self) {
           try await fleet.call(
@@ -186,7 +186,7 @@ struct BadHandlerWorkerFleetTests {
       let before = try await fleet.call(function).head.status
       #expect(before == .ok)
       let worker = fleet.statuses().flatMap(\.processes).map(\.pid)
-      // The connection that is open still serves; the calls beside it need new ones.
+      // The open connection still works; simultaneous calls need new connections.
       while !Task.isCancelled,
         fleet.statuses().flatMap(\.processes).map(\.pid).contains(where: worker.contains)
       {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import WorkerPool
 
-/// Workers that do not speak as workers do: `SampleOddWorker` of the sample functions.
+/// Workers that violate the protocol: `SampleOddWorker` of the sample functions.
 @Suite("Bad workers", .timeLimit(.minutes(5)))
 struct BadWorkerFleetTests {
   private func odd(_ fault: String) throws -> [DeployedFunction] {

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import WorkerPool
 
-/// Sample functions as a deployment hands them over.
+/// Sample functions as a deployment provides them.
 func sample(
   _ names: [String],
   executable: String? = nil,
@@ -36,7 +36,7 @@ func withFleet(
   try await withFleet(sample(names), configuration, body)
 }
 
-/// Runs a fleet around `body` and waits until its processes are gone.
+/// Runs `body` with a fleet and waits until the fleet's processes are gone.
 func withFleet(
   _ functions: [DeployedFunction],
   _ configuration: WorkerFleet.Configuration = .init(),
@@ -44,7 +44,7 @@ func withFleet(
 ) async throws {
   let log = FunctionLogStore(now: { Date() })
   let fleet = WorkerFleet(configuration: configuration, log: log, logger: .silent)
-  // Ends with `stop` below.
+  // Runs until `stop` below.
   let running = Task { try await fleet.run() }
   let result: Result<Void, any Error>
   do {
@@ -60,7 +60,6 @@ func withFleet(
 }
 
 extension WorkerFleet {
-  /// Calls a callable.
   func call(
     _ function: String,
     _ body: String = #"{"data":null}"#,
@@ -71,7 +70,7 @@ extension WorkerFleet {
   }
 }
 
-/// A request as a client of a callable sends it.
+/// An invocation as a callable's client sends it.
 func invocation(
   _ function: String,
   _ body: String = #"{"data":null}"#,
@@ -94,7 +93,6 @@ func invocation(
 }
 
 extension InvocationReply {
-  /// The body as text.
   var text: String {
     get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
   }

@@ -39,7 +39,7 @@ struct FunctionSchedulerTests {
   private func id(_ number: UInt64) -> ID { ID(number: number) }
   private func worker(_ number: Int) -> Worker { Worker(number: number) }
 
-  /// A scheduler with worker 1 ready.
+  /// A scheduler whose worker 1 is ready.
   private func ready(
     concurrency: Int = 1,
     max instancesMax: Int = 1,
@@ -349,7 +349,7 @@ struct FunctionSchedulerTests {
       _ = scheduler.submit(id(UInt64(number)), timeout: .seconds(1), now: .zero)
     }
     #expect(scheduler.workerCrashing(worker(1), now: .zero) == [])
-    // What comes meanwhile has another worker.
+    // Calls that arrive in the meantime get another worker.
     #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .zero) == [])
     #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
     #expect(scheduler.advance(to: .seconds(5)) == [])
@@ -690,14 +690,14 @@ struct FunctionSchedulerTests {
 }
 
 extension FunctionScheduler {
-  /// Has a worker launched that answers at once.
+  /// Launches a worker and reports it ready at once.
   mutating func workerStarted(_ id: WorkerID, now: Duration) -> [Action] {
     workerLaunched(id, now: now)
     return workerReady(id, now: now)
   }
 }
 
-/// A small generator that a seed repeats.
+/// A small random number generator whose seed reproduces its numbers.
 private struct SeededChoice: RandomNumberGenerator {
   var state: UInt64
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WorkerPool
 
-/// Who is to blame for a worker's death, and what becomes of those who may be.
+/// The isolation of invocations that may have crashed a worker.
 @Suite("Invocations apart")
 struct IsolationTests {
   typealias ID = FunctionScheduler.InvocationID
@@ -14,7 +14,7 @@ struct IsolationTests {
   private func id(_ number: UInt64) -> ID { ID(number: number) }
   private func worker(_ number: Int) -> Worker { Worker(number: number) }
 
-  /// A scheduler with worker 1 ready.
+  /// A scheduler whose worker 1 is ready.
   private func ready(concurrency: Int, max instancesMax: Int) -> FunctionScheduler {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.concurrency = concurrency
@@ -263,7 +263,7 @@ struct IsolationTests {
 
     #expect(submit(&scheduler, 2) == [])
     #expect(submit(&scheduler, 3, apart: true) == [.start(worker(2))])
-    // The worker is for the younger one, although the older waits as well.
+    // The worker is for the newer invocation, although the older one waits too.
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(3), on: worker(2))])
     #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(3))])
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Gate of starts")
 struct StartGateTests {
-  /// A gate for functions that serve.
+  /// A start gate for the functions in `serving`.
   private func gate(
     startingMax: Int = 1_000,
     liveMax: Int,
@@ -16,7 +16,7 @@ struct StartGateTests {
     return gate
   }
 
-  /// Requests so many workers, numbered from `first`; returns how many may start.
+  /// Requests `count` workers, numbered from `first`; returns how many may start.
   private func request(
     _ count: Int,
     from first: Int,

@@ -8,7 +8,7 @@ import Testing
 
 @testable import WorkerPool
 
-/// The connection against a small server that answers by path.
+/// The connection against a small server that responds by path.
 @Suite("Worker connection", .timeLimit(.minutes(5)))
 struct WorkerConnectionTests {
   @Test("A reply of unknown length is handed over in pieces, and the connection serves again")
@@ -157,7 +157,7 @@ struct WorkerConnectionTests {
 private struct Cut: Error {}
 private struct NotSent: Error {}
 
-/// Notes what becomes of its exchanges.
+/// A recorder of the outcomes of its invocations.
 private final class Owner: ExchangeOwner {
   enum Event: Equatable {
     case ended(isReusable: Bool)
@@ -201,7 +201,7 @@ private final class Owner: ExchangeOwner {
     }
   }
 
-  /// Returns once the connection carries the exchange.
+  /// Returns once the connection carries the invocation.
   func waitUntilStarted(_ exchange: WorkerCall) async {
     while !exchange.isCarried { await Task.yield() }
   }
@@ -220,7 +220,7 @@ private final class Owner: ExchangeOwner {
   }
 }
 
-/// Answers by path, as a worker might.
+/// A server that responds by path, as a worker might.
 private final class StandInWorker: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -249,7 +249,7 @@ private final class StandInWorker: ChannelInboundHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // The caller has gone: what waited stops, and the connection with it.
+    // The client has disconnected, so pending work and the connection end.
     if case .some(.inputClosed) = event as? ChannelEvent { context.close(promise: nil) }
   }
 

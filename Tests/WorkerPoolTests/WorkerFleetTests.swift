@@ -10,7 +10,7 @@ import Testing
 
 @testable import WorkerPool
 
-/// Real workers: the executable `SampleFunctions`.
+/// A fleet with real workers from the executable `SampleFunctions`.
 @Suite("Worker fleet", .timeLimit(.minutes(5)))
 struct WorkerFleetTests {
   @Test("A callable is answered by a worker that has started for it")
@@ -71,8 +71,9 @@ struct WorkerFleetTests {
     }
   }
 
-  /// Lets calls of `hang` be overdue until the function's log has a line of a kind: a busy machine
-  /// may take longer to start the worker than the first call waits.
+  /// Calls `hang` with timeouts until the function's log has the awaited line.
+  ///
+  /// On a busy machine the worker may start more slowly than the first call's timeout.
   private func hang(
     _ fleet: WorkerFleet,
     _ data: String,
@@ -266,7 +267,7 @@ struct WorkerFleetTests {
       $0.taskQueueTrigger = .init()
     }
     try await withFleet(late) { fleet, _ in
-      // The worker that has proved the binary goes, so that the call needs another.
+      // The worker that has proved the binary is killed, so that the call needs a new one.
       for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
       while fleet.statuses().contains(where: { $0.workers > 0 }) { await Task.yield() }
 
@@ -307,7 +308,7 @@ struct WorkerFleetTests {
       var lines = log.stream(function: "trap").makeAsyncIterator()
       let innocent = Task { try await fleet.call("trap", #"{"data":{"kind":"none"}}"#) }
       while let line = await lines.next(), line.message != "Begun" {}
-      // The report takes a debug build longer than the innocent call has.
+      // In a debug build, the crash report takes longer than the timeout of the innocent call.
       let guilty = Task { try await fleet.call("trap", #"{"data":{"kind":"index"}}"#) }
       for call in [innocent, guilty] {
         let error = await #expect(throws: InvocationError.self) { try await call.value }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import WorkerPool
 
-/// Places in a full fleet: real workers of `SampleFunctions`.
+/// Places in a full fleet, with real workers from `SampleFunctions`.
 @Suite("Room for workers", .timeLimit(.minutes(5)))
 struct WorkerRoomTests {
-  /// Functions of which each worker runs one invocation, which may take ten minutes.
+  /// Functions whose workers run one invocation at a time, with a timeout of ten minutes.
   private func functions(_ names: [String]) throws -> [DeployedFunction] {
     try sample(names) {
       $0.concurrency = 1
@@ -19,12 +19,12 @@ struct WorkerRoomTests {
     }
   }
 
-  /// Settings under which no alarm rings by itself while a test runs.
+  /// A configuration in which no time limit expires by itself during a test.
   private func quiet(workersMax: Int) -> WorkerFleet.Configuration {
     .init(workersMax: workersMax, startTimeout: .seconds(600), cancelGrace: .seconds(600))
   }
 
-  /// Begins a call of `hang` and returns once its handler runs.
+  /// Starts a call of `hang` and returns once its handler runs.
   private func hang(
     _ fleet: WorkerFleet,
     beside running: Int
@@ -38,7 +38,7 @@ struct WorkerRoomTests {
     return call
   }
 
-  /// The waiting invocations of all functions.
+  /// The number of waiting invocations of all functions.
   private func waiting(_ fleet: WorkerFleet) -> Int {
     fleet.statuses().reduce(0) { $0 + $1.waiting }
   }
@@ -64,7 +64,7 @@ struct WorkerRoomTests {
     }
   }
 
-  // hang 1, 2, 3 run │ echo waits │ 1 is asked to go once done │ 2 ends │ 2's worker makes room
+  // hang 1, 2, 3 run │ echo waits │ 1 must go when done │ 2 ends │ 2's worker makes room
   @Test("A worker that becomes idle makes room although a busy one was asked before")
   func idleAfterBusy() async throws {
     try await withFleet(functions(["hang", "echo"]), quiet(workersMax: 3)) { fleet, _ in
@@ -81,7 +81,7 @@ struct WorkerRoomTests {
     }
   }
 
-  // hang and count run │ echo waits: nobody has two │ hang ends │ its worker makes room
+  // hang and slowEcho run │ echo waits: none has two │ hang ends │ its worker makes room
   @Test("The first worker to become idle makes room for a function that found all busy")
   func idleAfterAllBusy() async throws {
     try await withFleet(functions(["hang", "slowEcho", "echo"]), quiet(workersMax: 2)) {
