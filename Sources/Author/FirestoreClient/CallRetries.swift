@@ -15,9 +15,13 @@ package struct CallRetries: Sendable {
   ///
   /// Inside a function its deadline is the limit instead.
   package var contentionTimeMax: Duration
-  /// The source of the current time. A test passes its own clock.
+  /// The source of the current time.
+  ///
+  /// A test passes its own clock.
   package var now: @Sendable () -> ContinuousClock.Instant
-  /// The function that waits for a duration. A test passes its own clock.
+  /// The function that waits for a duration.
+  ///
+  /// A test passes its own clock.
   package var sleep: @Sendable (Duration) async throws -> Void
   /// The source of random numbers from 0 up to, but not including, 1.
   package var random: @Sendable () -> Double

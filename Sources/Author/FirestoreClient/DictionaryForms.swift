@@ -10,7 +10,9 @@ extension DocumentReference {
     try await create(FieldValue.fields(fields))
   }
 
-  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
+  /// Writes the document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`.
   @_disfavoredOverload
@@ -22,7 +24,9 @@ extension DocumentReference {
     try await set(FieldValue.fields(fields), mode)
   }
 
-  /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
+  /// Changes the fields at the given paths, such as `address.city`.
+  ///
+  /// Other fields stay unchanged.
   ///
   /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
   /// it was last changed at a time other than `lastUpdated`.
@@ -46,7 +50,9 @@ extension CollectionReference {
 }
 
 extension WriteBatch {
-  /// Adds the creation of a document to the batch. The commit fails if the document exists.
+  /// Adds the creation of a document to the batch.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `set`.
   @_disfavoredOverload
@@ -57,7 +63,9 @@ extension WriteBatch {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document, and the
   /// encoder's error for a value that cannot be encoded.
@@ -84,7 +92,9 @@ extension WriteBatch {
 }
 
 extension Transaction {
-  /// Adds the creation of a document. The commit fails if the document exists.
+  /// Adds the creation of a document.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload
@@ -92,7 +102,9 @@ extension Transaction {
     try create(reference, FieldValue.fields(fields))
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws the same errors as `WriteBatch.set`.
   @_disfavoredOverload

@@ -57,7 +57,9 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Orders by a field, after the earlier orders. Documents without the field are left out.
+  /// Orders by a field, after the earlier orders.
+  ///
+  /// Documents without the field are left out.
   public func order(by field: String, descending: Bool = false) -> DocumentQuery {
     changed { $0.orders.append(Query.Order(try FieldPath.parse(field), descending: descending)) }
   }
@@ -70,7 +72,9 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Skips this many documents at the start. The server still reads each of them.
+  /// Skips this many documents at the start.
+  ///
+  /// The server still reads each of them.
   public func offset(_ count: Int) -> DocumentQuery {
     changed { query in
       guard count >= 0 else { throw FirestoreError(.invalidArgument, "an offset is not negative") }
@@ -118,7 +122,9 @@ public struct DocumentQuery: Sendable {
     }
   }
 
-  /// Starts at a document. Set the orders first, because they determine its position.
+  /// Starts at a document.
+  ///
+  /// Set the orders first, because they determine its position.
   public func start(atDocument document: DocumentSnapshot) -> DocumentQuery {
     changed { query in
       query.orders = Self.finalOrders(query)

@@ -50,7 +50,9 @@ public struct DocumentReference: Sendable {
 
   // MARK: Reading
 
-  /// Reads the document. If it does not exist, `exists` of the snapshot is false.
+  /// Reads the document.
+  ///
+  /// If it does not exist, `exists` of the snapshot is false.
   ///
   /// Throws `FirestoreError`: `unavailable` or `deadlineExceeded` if the server does not respond,
   /// `permissionDenied` if the rules refuse access, and `invalidArgument` for a path that does not
@@ -81,7 +83,9 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.create(self, fields) }
   }
 
-  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
+  /// Writes the document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -89,7 +93,9 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.set(self, data, mode) }
   }
 
-  /// Writes the document. An existing one is replaced or merged, depending on `mode`.
+  /// Writes the document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
@@ -100,7 +106,9 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.set(self, fields, mode) }
   }
 
-  /// Changes the fields at the given paths, such as `address.city`. Other fields stay unchanged.
+  /// Changes the fields at the given paths, such as `address.city`.
+  ///
+  /// Other fields stay unchanged.
   ///
   /// Throws `FirestoreError` `notFound` if the document does not exist, and `failedPrecondition` if
   /// it was last changed at a time other than `lastUpdated`.
@@ -123,7 +131,9 @@ public struct DocumentReference: Sendable {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }
 
-  /// Deletes the document. The collections below it stay.
+  /// Deletes the document.
+  ///
+  /// The collections below it stay.
   ///
   /// Without a condition a missing document is not an error. Throws `FirestoreError` `notFound` or
   /// `failedPrecondition` if the condition is not met.

@@ -52,7 +52,9 @@ public struct QuerySnapshot: Sendable, RandomAccessCollection {
   public let documents: [DocumentSnapshot]
   /// The time as of which the documents were read.
   public let readTime: Timestamp
-  /// The differences from the previous snapshot. In the first snapshot every document is added.
+  /// The differences from the previous snapshot.
+  ///
+  /// In the first snapshot every document is added.
   public let changes: [Change]
 
   /// A change of one document since the previous snapshot.
@@ -64,7 +66,9 @@ public struct QuerySnapshot: Sendable, RandomAccessCollection {
 
     /// The kind of the change.
     public let kind: Kind
-    /// The document. If it was removed, its state in the previous snapshot.
+    /// The document.
+    ///
+    /// If it was removed, its state in the previous snapshot.
     public let document: DocumentSnapshot
   }
 

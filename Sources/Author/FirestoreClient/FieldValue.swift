@@ -73,7 +73,9 @@ public struct FieldValue: Sendable {
     }
   }
 
-  /// A marker that removes the field. It is allowed only where fields are merged or updated.
+  /// A marker that removes the field.
+  ///
+  /// It is allowed only where fields are merged or updated.
   public static let delete = FieldValue(kind: .delete)
 
   private static func encode<each Element: Encodable>(
@@ -97,7 +99,9 @@ extension FieldValue {
     return (data as? [String: any Encodable]).map(fields)
   }
 
-  /// Creates a field value from any value. Transforms inside dictionaries and arrays are kept.
+  /// Creates a field value from any value.
+  ///
+  /// Transforms inside dictionaries and arrays are kept.
   private init(any value: any Encodable) {
     if let field = value as? FieldValue {
       self = field
@@ -167,9 +171,13 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   public init(floatLiteral value: Double) { kind = .value(.double(value)) }
   /// Creates a boolean value.
   public init(booleanLiteral value: Bool) { kind = .value(.boolean(value)) }
-  /// Creates a null value. Use `delete` to remove a field.
+  /// Creates a null value.
+  ///
+  /// Use `delete` to remove a field.
   public init(nilLiteral: ()) { kind = .value(.null) }
-  /// Creates an array. Its elements must not be transforms, which arrays cannot contain.
+  /// Creates an array.
+  ///
+  /// Its elements must not be transforms, which arrays cannot contain.
   public init(arrayLiteral elements: FieldValue...) { kind = .array(elements) }
   /// Creates a map, whose fields may be transforms.
   public init(dictionaryLiteral elements: (String, FieldValue)...) {

@@ -3,7 +3,9 @@ import DocumentModel
 /// The fields of a write, divided into stored values, deletions and transforms.
 struct FieldWrites {
   private(set) var fields: MapValue = [:]
-  /// The paths of the innermost stored values. An empty map counts as a value.
+  /// The paths of the innermost stored values.
+  ///
+  /// An empty map counts as a value.
   private(set) var leaves: [FieldPath] = []
   private(set) var deletions: [FieldPath] = []
   private(set) var transforms: [FieldTransform] = []

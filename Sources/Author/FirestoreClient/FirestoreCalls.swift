@@ -167,7 +167,9 @@ struct FirestoreCalls: Sendable {
 
   // MARK: Lists
 
-  /// The maximum number of pages. A document has few collections, so more pages indicate a loop.
+  /// The maximum number of pages.
+  ///
+  /// A document has few collections, so more pages indicate a loop.
   private static let collectionPagesMax = 1000
 
   func listCollectionIDs(database: DatabaseName, parent: ResourcePath) async throws -> [String] {

@@ -27,7 +27,9 @@ public final class Transaction: Sendable {
 
   // MARK: Reading
 
-  /// Reads a document. If it does not exist, `exists` of the snapshot is false.
+  /// Reads a document.
+  ///
+  /// If it does not exist, `exists` of the snapshot is false.
   ///
   /// Throws `FirestoreError`, in particular for a read after the first write.
   public func get(_ reference: DocumentReference) async throws -> DocumentSnapshot {
@@ -62,21 +64,27 @@ public final class Transaction: Sendable {
 
   // MARK: Writing
 
-  /// Adds the creation of a document. The commit fails if the document exists.
+  /// Adds the creation of a document.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `set`.
   public func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try batch.withLock { try $0.create(reference, data) }
   }
 
-  /// Adds the creation of a document. The commit fails if the document exists.
+  /// Adds the creation of a document.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `set`.
   public func create(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
     try batch.withLock { try $0.create(reference, fields) }
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -88,7 +96,9 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.set(reference, data, mode) }
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -114,7 +124,9 @@ public final class Transaction: Sendable {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
-  /// Adds a deletion. Without a condition a missing document is not an error.
+  /// Adds a deletion.
+  ///
+  /// Without a condition a missing document is not an error.
   ///
   /// Throws the same errors as `set`.
   public func delete(_ reference: DocumentReference, _ condition: DeleteCondition = .none) throws {

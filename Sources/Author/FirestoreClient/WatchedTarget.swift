@@ -16,7 +16,9 @@ import SwiftProtobuf
 /// particular target, after the target has become current. If the server's document count differs,
 /// listening starts again from scratch.
 struct WatchedTarget: Sendable {
-  /// Any id is valid. The Node client uses the same.
+  /// Any id is valid.
+  ///
+  /// The Node client uses the same.
   private static let id: Int32 = 1
 
   /// The error after which listening must start again without a resume token.

@@ -21,7 +21,9 @@ final class WebChannelListener: Sendable {
   ///
   /// Each of them occupies a connection, and other calls need connections too.
   static let listenersMax = 64
-  /// The silence after which the server is considered dead. It sends a message every 30 seconds.
+  /// The silence after which the server is considered dead.
+  ///
+  /// It sends a message every 30 seconds.
   static let silenceMax: Duration = .seconds(75)
 
   private let endpoint: String

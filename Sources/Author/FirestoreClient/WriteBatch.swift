@@ -19,14 +19,18 @@ public struct WriteBatch: Sendable {
   /// The number of writes in the batch.
   public var count: Int { writes.count }
 
-  /// Adds the creation of a document. The commit fails if the document exists.
+  /// Adds the creation of a document.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `set`.
   public mutating func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try addCreation(of: reference, FieldValue.fields(of: data))
   }
 
-  /// Adds the creation of a document. The commit fails if the document exists.
+  /// Adds the creation of a document.
+  ///
+  /// The commit fails if the document exists.
   ///
   /// Throws the same errors as `set`.
   public mutating func create(
@@ -36,7 +40,9 @@ public struct WriteBatch: Sendable {
     try addCreation(of: reference, Array(fields))
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -48,7 +54,9 @@ public struct WriteBatch: Sendable {
     try addSet(of: reference, FieldValue.fields(of: data), mode)
   }
 
-  /// Adds a write of a document. An existing one is replaced or merged, depending on `mode`.
+  /// Adds a write of a document.
+  ///
+  /// An existing one is replaced or merged, depending on `mode`.
   ///
   /// Throws `FirestoreError` `invalidArgument` for a path that does not name a document of this
   /// database, and `ValueCodingError` for data that cannot be encoded.
@@ -60,7 +68,9 @@ public struct WriteBatch: Sendable {
     try addSet(of: reference, Array(fields), mode)
   }
 
-  /// Adds a change of the fields at the given paths, such as `address.city`. Other fields stay.
+  /// Adds a change of the fields at the given paths, such as `address.city`.
+  ///
+  /// Other fields stay.
   ///
   /// The commit fails if the document does not exist, or was last changed at a time other than
   /// `lastUpdated`. Throws the same errors as `set`.
@@ -84,7 +94,9 @@ public struct WriteBatch: Sendable {
     try addUpdate(of: reference, FieldValue.fields(of: fields), lastUpdated: lastUpdated)
   }
 
-  /// Adds a deletion. Without a condition a missing document is not an error.
+  /// Adds a deletion.
+  ///
+  /// Without a condition a missing document is not an error.
   ///
   /// Throws the same errors as `set`.
   public mutating func delete(
@@ -176,10 +188,14 @@ public struct SetMode: Sendable {
 
   let kind: Kind
 
-  /// A mode that replaces the document. None of its fields stay.
+  /// A mode that replaces the document.
+  ///
+  /// None of its fields stay.
   public static let replace = SetMode(kind: .replace)
 
-  /// A mode that writes the given fields, in nested maps too. All other fields stay.
+  /// A mode that writes the given fields, in nested maps too.
+  ///
+  /// All other fields stay.
   public static let merge = SetMode(kind: .merge)
 
   /// Returns a mode that writes only the fields at these paths, which must be in the data.

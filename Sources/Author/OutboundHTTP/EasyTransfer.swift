@@ -1,6 +1,8 @@
 import CCurl
 
-/// A transfer with its libcurl easy handle. Only the engine's thread uses it.
+/// A transfer with its libcurl easy handle.
+///
+/// Only the engine's thread uses it.
 final class EasyTransfer {
   let transfer: Transfer
   let easy: UnsafeMutableRawPointer
@@ -81,7 +83,9 @@ final class EasyTransfer {
     }
   }
 
-  /// Frees the list of header fields. Call it only when the handle no longer uses the list.
+  /// Frees the list of header fields.
+  ///
+  /// Call it only when the handle no longer uses the list.
   func freeHeaders() {
     curl_slist_free_all(headers)
     headers = nil
@@ -141,7 +145,9 @@ final class EasyTransfer {
   private static let repeatable: Set = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]
   /// The return value that makes libcurl abort: any count other than the given one.
   private static let abort = -1
-  /// The size of the read buffer. The default of 16 KiB would split large responses unnecessarily.
+  /// The size of the read buffer.
+  ///
+  /// The default of 16 KiB would split large responses unnecessarily.
   private static let readBufferBytes = 64 << 10
 
   // MARK: Settings

@@ -3,7 +3,9 @@
 /// Interim responses (1xx) and followed redirects come before the final head, so each status line
 /// starts a new head. Trailers after the body are dropped.
 struct HeadParser {
-  /// The maximum size of a head, more than any server in use sends. Larger responses are refused.
+  /// The maximum size of a head, more than any server in use sends.
+  ///
+  /// Larger responses are refused.
   static let bytesMax = 256 << 10
 
   /// The effect of one line.
@@ -24,7 +26,9 @@ struct HeadParser {
     self.followsRedirects = followsRedirects
   }
 
-  /// The head so far. It is used for a response that ends before its head is known to be the last.
+  /// The head so far.
+  ///
+  /// It is used for a response that ends before its head is known to be the last.
   var current: ResponseHead? {
     status == 0 ? nil : ResponseHead(status: status, headers: headers)
   }

@@ -55,7 +55,9 @@ public struct OutboundBody: AsyncSequence, Sendable {
     fileprivate var pieces: ArraySlice<[UInt8]>
     fileprivate let lease: TransferLease?
 
-    /// Returns the next chunk; nil at the end. Throws `OutboundHTTPError` for an incomplete body.
+    /// Returns the next chunk; nil at the end.
+    ///
+    /// Throws `OutboundHTTPError` for an incomplete body.
     public mutating func next() async throws -> [UInt8]? {
       if let lease { return try await lease.chunk() }
       return pieces.popFirst()

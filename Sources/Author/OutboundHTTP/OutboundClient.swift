@@ -1,4 +1,6 @@
-/// An HTTP client that uses libcurl. A single thread handles any number of requests.
+/// An HTTP client that uses libcurl.
+///
+/// A single thread handles any number of requests.
 ///
 /// ```swift
 /// let http = OutboundClient()
@@ -16,7 +18,9 @@ public final class OutboundClient: HTTPTransport {
     ///
     /// Further requests wait in a queue.
     public var connectionsMax: Int
-    /// The maximum length of the queue. Further requests are refused.
+    /// The maximum length of the queue.
+    ///
+    /// Further requests are refused.
     public var waitingMax: Int
     /// The number of unread bytes of a streamed body at which the sender has to wait.
     public var streamBufferBytesMax: Int
@@ -51,7 +55,9 @@ public final class OutboundClient: HTTPTransport {
   private let configuration: Configuration
   private let engine: TransferEngine
 
-  /// Creates a client without connections. Its thread starts with the first request.
+  /// Creates a client without connections.
+  ///
+  /// Its thread starts with the first request.
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
     engine = TransferEngine(configuration: configuration)
@@ -101,7 +107,9 @@ public final class OutboundClient: HTTPTransport {
   fileprivate func resume(_ transfer: Transfer) { engine.resume(transfer) }
 }
 
-/// The right to read a streamed body. The request ends when the lease is released.
+/// The right to read a streamed body.
+///
+/// The request ends when the lease is released.
 final class TransferLease: Sendable {
   private let transfer: Transfer
   private let client: OutboundClient

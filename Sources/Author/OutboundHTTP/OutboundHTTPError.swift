@@ -2,7 +2,9 @@ package import RuntimeSupport
 
 /// The error of a request without a complete response.
 public struct OutboundHTTPError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The kind of failure. It says whether the server may have acted.
+  /// The kind of failure.
+  ///
+  /// It says whether the server may have acted.
   public var kind: Kind
   /// A sentence that names the host, but never the query, the header fields or the body.
   public var message: String

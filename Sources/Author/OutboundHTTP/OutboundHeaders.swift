@@ -10,7 +10,9 @@ public struct OutboundHeaders: Sendable, Sequence, ExpressibleByDictionaryLitera
     fields = elements.map { (name: $0.0, value: $0.1) }
   }
 
-  /// The first value of a field. Setting it replaces all fields with the name; nil removes them.
+  /// The first value of a field.
+  ///
+  /// Setting it replaces all fields with the name; nil removes them.
   public subscript(name: String) -> String? {
     get { fields.first { Self.equal($0.name, name) }?.value }
     set {

@@ -7,7 +7,9 @@ public struct OutboundRequest: Sendable {
   public var method: String
   /// An absolute `http` or `https` URL, for example made with `OutboundURL`.
   public var url: String
-  /// The header fields. `Host`, `Content-Length` and `Connection` are added automatically.
+  /// The header fields.
+  ///
+  /// `Host`, `Content-Length` and `Connection` are added automatically.
   public var headers: OutboundHeaders
   /// The body; empty for a request without a body.
   public var body: [UInt8]
@@ -18,7 +20,9 @@ public struct OutboundRequest: Sendable {
   /// For a streamed response it also includes the time to read the body, even while the reader asks
   /// for no data.
   public var timeout: Duration?
-  /// The maximum size of the response body. A larger body fails the request with `tooLarge`.
+  /// The maximum size of the response body.
+  ///
+  /// A larger body fails the request with `tooLarge`.
   public var responseBytesMax: Int
   /// The maximum number of redirects that are followed, 0 by default.
   ///
@@ -31,14 +35,18 @@ public struct OutboundRequest: Sendable {
   /// cannot be repeated would then be lost.
   public var usesFreshConnection: Bool
 
-  /// The default of `connectTimeout`. A connection that takes longer is unlikely to succeed.
+  /// The default of `connectTimeout`.
+  ///
+  /// A connection that takes longer is unlikely to succeed.
   public static let defaultConnectTimeout: Duration = .seconds(5)
   /// The default of `timeout`, enough for a slow API without blocking a caller indefinitely.
   public static let defaultTimeout: Duration = .seconds(60)
   /// The default of `responseBytesMax`, more than any response of the services in use.
   public static let defaultResponseBytesMax = 32 << 20
 
-  /// Creates a request. Only the URL has no default.
+  /// Creates a request.
+  ///
+  /// Only the URL has no default.
   public init(
     method: String = "GET",
     url: String,

@@ -17,7 +17,9 @@ public struct OutboundResponse: Sendable {
   /// True if the status is between 200 and 299.
   public var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// The body as text. Invalid UTF-8 is replaced by U+FFFD.
+  /// The body as text.
+  ///
+  /// Invalid UTF-8 is replaced by U+FFFD.
   public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
@@ -27,7 +29,9 @@ public struct OutboundStreamedResponse: Sendable {
   public var status: Int
   /// The header fields of the final response, after any redirects.
   public var headers: OutboundHeaders
-  /// The body as it arrives. Only one task may read it, and only once.
+  /// The body as it arrives.
+  ///
+  /// Only one task may read it, and only once.
   public var body: OutboundBody
 
   /// Creates a response, for custom transports.

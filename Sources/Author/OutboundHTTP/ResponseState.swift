@@ -47,7 +47,9 @@ struct ResponseState {
   private var isPaused = false
   private var ending: Ending?
 
-  /// Creates the state before anything has arrived. `bytesMax` limits the total size of the body.
+  /// Creates the state before anything has arrived.
+  ///
+  /// `bytesMax` limits the total size of the body.
   init(reading: Reading, bytesMax: Int) {
     self.reading = reading
     self.bytesMax = bytesMax
@@ -64,7 +66,9 @@ struct ResponseState {
 
   //MARK: Events of the connection
 
-  /// Stores the final head. Only the first call has an effect.
+  /// Stores the final head.
+  ///
+  /// Only the first call has an effect.
   mutating func headArrived(_ head: ResponseHead) {
     if self.head == nil { self.head = head }
   }
@@ -89,7 +93,9 @@ struct ResponseState {
     return .stored
   }
 
-  /// Ends the response. A nil error means that all of it arrived.
+  /// Ends the response.
+  ///
+  /// A nil error means that all of it arrived.
   ///
   /// Returns true if the response had not ended before.
   mutating func ended(_ error: OutboundHTTPError?) -> Bool {

@@ -31,7 +31,9 @@ final class TransferEngine: Sendable {
   private let configuration: OutboundClient.Configuration
   private let mailbox = Mutex(Mailbox())
 
-  /// Creates an engine without a thread. The first submission starts the thread.
+  /// Creates an engine without a thread.
+  ///
+  /// The first submission starts the thread.
   init(configuration: OutboundClient.Configuration) {
     self.configuration = configuration
   }
@@ -56,7 +58,9 @@ final class TransferEngine: Sendable {
     if let refusal { throw refusal }
   }
 
-  /// Ends a transfer immediately for its reader. The connection is released afterwards.
+  /// Ends a transfer immediately for its reader.
+  ///
+  /// The connection is released afterwards.
   func cancel(_ transfer: Transfer) {
     let isNews = transfer.ended(OutboundHTTPError(.cancelled, "the request was cancelled"))
     if isNews { mailbox.withLock { post(.cancel(transfer), to: &$0) } }

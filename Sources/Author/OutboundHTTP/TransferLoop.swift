@@ -12,9 +12,13 @@ import CCurl
 ///
 /// The engine creates it. After that only its thread uses it.
 final class TransferLoop {
-  /// The maximum number of idle easy handles that are kept for reuse. Each has a few kilobytes.
+  /// The maximum number of idle easy handles that are kept for reuse.
+  ///
+  /// Each has a few kilobytes.
   private static let idleHandlesMax = 64
-  /// The longest sleep of a thread that has nothing to do. A wakeup interrupts it.
+  /// The longest sleep of a thread that has nothing to do.
+  ///
+  /// A wakeup interrupts it.
   private static let idleMilliseconds: Int32 = 10_000
   /// The interval for checking whether queued transfers have exceeded their time limit.
   private static let lineCheckMilliseconds: Int32 = 50
@@ -25,7 +29,9 @@ final class TransferLoop {
   private let collect: (_ ended: Int) -> [TransferEngine.Command]?
   private var exchanges: [ObjectIdentifier: EasyTransfer] = [:]
   private var byHandle: [UnsafeMutableRawPointer: EasyTransfer] = [:]
-  /// The queued transfers in order of submission. Those before `waitingStart` have left the queue.
+  /// The queued transfers in order of submission.
+  ///
+  /// Those before `waitingStart` have left the queue.
   private var waiting: [Transfer] = []
   private var waitingStart = 0
   private var lineChecked = ContinuousClock.now
@@ -146,7 +152,9 @@ final class TransferLoop {
     }
   }
 
-  /// Releases the easy handle for reuse. The connection stays open if the protocol allows it.
+  /// Releases the easy handle for reuse.
+  ///
+  /// The connection stays open if the protocol allows it.
   private func release(_ exchange: EasyTransfer) {
     exchanges[ObjectIdentifier(exchange.transfer)] = nil
     byHandle[exchange.easy] = nil

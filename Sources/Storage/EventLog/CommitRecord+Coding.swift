@@ -3,14 +3,18 @@ import Events
 
 extension CommitRecord {
   private static let version: UInt8 = 3
-  /// The version without a purpose. All its records are for events.
+  /// The version without a purpose.
+  ///
+  /// All its records are for events.
   private static let secondVersion: UInt8 = 2
   /// The version without occurrences and without a cause.
   private static let firstVersion: UInt8 = 1
   private static let hasBefore: UInt8 = 1
   private static let hasAfter: UInt8 = 2
 
-  /// The stored form of the record. It omits the sequence, which is the key.
+  /// The stored form of the record.
+  ///
+  /// It omits the sequence, which is the key.
   package var encoded: [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)

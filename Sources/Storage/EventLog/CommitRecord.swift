@@ -8,9 +8,13 @@ package struct CommitRecord: Sendable, Hashable {
   package var sequence: UInt64
   package var commitTime: Timestamp
   package var database: DatabaseName
-  /// One change per document. Writes that changed nothing are left out.
+  /// One change per document.
+  ///
+  /// Writes that changed nothing are left out.
   package var changes: [DocumentChange]
-  /// Other events of the commit. A record for events has at least one change or occurrence.
+  /// Other events of the commit.
+  ///
+  /// A record for events has at least one change or occurrence.
   package var occurrences: [Occurrence]
   /// The identity of the caller that committed.
   package var auth: AuthContext

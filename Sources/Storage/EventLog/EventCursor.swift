@@ -1,12 +1,16 @@
 import DocumentModel
 package import StorageEngine
 
-/// Named positions in the log that survive a restart. Records after the slowest cursor are kept.
+/// Named positions in the log that survive a restart.
+///
+/// Records after the slowest cursor are kept.
 package enum EventCursor {
   /// The keyspace of the cursors, whose keys are their names.
   package static let keyspace = Keyspace("event_cursors", .few)
 
-  /// Moves a cursor. Its owner has processed the records up to and including `sequence`.
+  /// Moves a cursor.
+  ///
+  /// Its owner has processed the records up to and including `sequence`.
   package static func put(_ name: String, sequence: UInt64, in batch: inout StorageBatch) {
     var encoder = BinaryEncoder()
     encoder.append(sequence)

@@ -20,7 +20,9 @@ package final class EventRetention: Service, Sendable {
 
   /// The maximum number of records trimmed in one batch, for which a commit may have to wait.
   static let batchMax = 256
-  /// The number of checks per age limit. A record outlives the limit by at most a sixtieth of it.
+  /// The number of checks per age limit.
+  ///
+  /// A record outlives the limit by at most a sixtieth of it.
   static let ticksPerAge = 60
   /// The interval of checks while writes are refused and only cursors move, without notification.
   static let exceededTick: Duration = .seconds(1)
@@ -47,7 +49,9 @@ package final class EventRetention: Service, Sendable {
   private let kicks: AsyncStream<Void>
   private let kick: AsyncStream<Void>.Continuation
 
-  /// Creates the retention for the log of a store. It works while `run` runs.
+  /// Creates the retention for the log of a store.
+  ///
+  /// It works while `run` runs.
   ///
   /// `holders` are the names of cursors that keep every record as long as they do not exist.
   /// Records after the sequence that `needed` returns are kept, whatever their age and number.

@@ -1,6 +1,8 @@
 import DequeModule
 
-/// The most recent records, decoded once for all followers. This is the tailer's state as a value.
+/// The most recent records, decoded once for all followers.
+///
+/// This is the tailer's state as a value.
 struct EventRing {
   /// The result of reading the ring for a follower.
   enum Reading {
@@ -16,7 +18,9 @@ struct EventRing {
   private var bytes = 0
   private let countMax: Int
   private let bytesMax: Int
-  /// The sequence before the ring. The ring holds all records after it, up to `through`.
+  /// The sequence before the ring.
+  ///
+  /// The ring holds all records after it, up to `through`.
   private var floor: UInt64
   private(set) var through: UInt64
 

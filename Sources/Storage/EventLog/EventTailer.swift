@@ -14,7 +14,9 @@ package final class EventTailer: Service, Sendable {
   ///
   /// A limit on the number of records alone would allow large commits to take far more.
   static let ringBytesMax = 32 << 20
-  /// The maximum number of records per page. A follower can act between two pages.
+  /// The maximum number of records per page.
+  ///
+  /// A follower can act between two pages.
   static let pageMax = 128
 
   private struct State {
@@ -40,7 +42,9 @@ package final class EventTailer: Service, Sendable {
       return offered
     }
 
-    /// Keeps a record for the ring. If too many are kept, it is read from storage later instead.
+    /// Keeps a record for the ring.
+    ///
+    /// If too many are kept, it is read from storage later instead.
     mutating func keep(_ entry: EventEntry, countMax: Int) {
       guard !isEnded, entry.record.sequence > ring?.through ?? 0 else { return }
       guard offered.count < countMax, offeredBytes < EventTailer.ringBytesMax else {
@@ -85,7 +89,9 @@ package final class EventTailer: Service, Sendable {
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
 
-  /// Creates a tailer for the log of a store. It follows the log while `run` runs.
+  /// Creates a tailer for the log of a store.
+  ///
+  /// It follows the log while `run` runs.
   package init(storage: any OrderedStorage, ringCapacity: Int = 1024, logger: Logger) {
     self.storage = storage
     self.ringCapacity = max(ringCapacity, 1)
@@ -200,7 +206,9 @@ package final class EventTailer: Service, Sendable {
 
   // MARK: Followers
 
-  /// The pages of records for a follower. Each iterator starts at the requested sequence.
+  /// The pages of records for a follower.
+  ///
+  /// Each iterator starts at the requested sequence.
   package struct Entries: AsyncSequence, Sendable {
     fileprivate let tailer: EventTailer
     fileprivate let sequence: UInt64
@@ -260,7 +268,9 @@ package final class EventTailer: Service, Sendable {
     }
   }
 
-  /// Waits until there may be records after `sequence`. Also returns at the end or on cancellation.
+  /// Waits until there may be records after `sequence`.
+  ///
+  /// Also returns at the end or on cancellation.
   fileprivate func waitForChange(after sequence: UInt64) async {
     let id = state.withLock { state in
       state.nextID += 1

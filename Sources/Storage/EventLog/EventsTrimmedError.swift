@@ -1,6 +1,8 @@
 package import RuntimeSupport
 
-/// The error for a follower whose records have been trimmed. It must read the documents again.
+/// The error for a follower whose records have been trimmed.
+///
+/// It must read the documents again.
 package struct EventsTrimmedError: StatusConvertible, CustomStringConvertible {
   /// The sequence after which the follower requested records.
   package var asked: UInt64

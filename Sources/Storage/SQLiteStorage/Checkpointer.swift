@@ -24,7 +24,9 @@ final class Checkpointer: Sendable {
     }
   }
 
-  /// Closes the connection after a running checkpoint has ended. Start no further checkpoints.
+  /// Closes the connection after a running checkpoint has ended.
+  ///
+  /// Start no further checkpoints.
   func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in

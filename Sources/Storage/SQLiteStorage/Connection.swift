@@ -20,7 +20,9 @@ final class Connection: @unchecked Sendable {
 
   /// The number of bytes by which the log's file is extended at a time.
   private static let logReserveBytes: Int64 = 1 << 20
-  /// The zeros that are written at a time. SQLite itself writes at most 128 KiB at once.
+  /// The zeros that are written at a time.
+  ///
+  /// SQLite itself writes at most 128 KiB at once.
   private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
   /// The wait for a lock that only another program can hold, such as a `sqlite3` shell.
@@ -58,7 +60,9 @@ final class Connection: @unchecked Sendable {
     close()
   }
 
-  /// Closes the file. Only `isOpen` may be used afterwards.
+  /// Closes the file.
+  ///
+  /// Only `isOpen` may be used afterwards.
   func close() {
     guard isOpen else { return }
     isOpen = false
@@ -124,7 +128,9 @@ final class Connection: @unchecked Sendable {
     }
   }
 
-  /// The wait for readers. A longer read delays a checkpoint, but not commits.
+  /// The wait for readers.
+  ///
+  /// A longer read delays a checkpoint, but not commits.
   static let readersWaitMilliseconds: Int32 = 200
 
   /// Moves pages from the log to the file; returns true if the checkpoint is complete.
@@ -231,7 +237,9 @@ final class Connection: @unchecked Sendable {
     return table
   }
 
-  /// Creates the keyspace's table. Call `forget` if the transaction is rolled back.
+  /// Creates the keyspace's table.
+  ///
+  /// Call `forget` if the transaction is rolled back.
   func create(_ keyspace: Keyspace) throws {
     try execute(table(of: keyspace).creation)
     existing.insert(keyspace)

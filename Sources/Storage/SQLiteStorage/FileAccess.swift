@@ -23,7 +23,9 @@ struct FileAccess {
     return result != 0
   }
 
-  /// Returns the first bytes of a file and its size. If the file is shorter, zeros follow.
+  /// Returns the first bytes of a file and its size.
+  ///
+  /// If the file is shorter, zeros follow.
   func read(_ path: String, bytes count: Int) throws -> (bytes: [UInt8], size: Int) {
     try withFile(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB) { handle, methods in
       var bytes = [UInt8](repeating: 0, count: count)
@@ -38,7 +40,9 @@ struct FileAccess {
     }
   }
 
-  /// Overwrites a file with its own content and syncs it. Does nothing for an empty file.
+  /// Overwrites a file with its own content and syncs it.
+  ///
+  /// Does nothing for an empty file.
   func rewrite(_ path: String) throws {
     guard try exists(path) else { return }
     try withFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL) { handle, methods in

@@ -42,7 +42,9 @@ final class GroupWriter: Sendable {
   private let logger: Logger
   private let onFailure: @Sendable (StorageError) -> Void
   private let published: Atomic<UInt64>
-  /// The error after the disk has failed to make a write durable. It is never reset.
+  /// The error after the disk has failed to make a write durable.
+  ///
+  /// It is never reset.
   private let broken = Mutex<StorageError?>(nil)
   /// The state of the commits, which only the serial queue uses.
   private let progress: Mutex<Progress>
@@ -79,7 +81,9 @@ final class GroupWriter: Sendable {
   /// The error with which all further batches are refused; nil while they are accepted.
   var failure: StorageError? { broken.withLock { $0 } }
 
-  /// Adds a batch. Its completion is called on the writer's queue.
+  /// Adds a batch.
+  ///
+  /// Its completion is called on the writer's queue.
   func submit(_ submission: Submission) {
     let (refusal, isFirst) = waiting.withLock { $0.add(submission) }
     if let refusal { queue.async { submission.completion(.failure(refusal)) } }
@@ -100,7 +104,9 @@ final class GroupWriter: Sendable {
     }
   }
 
-  /// Makes relaxed commits durable, empties the log and closes the file. Call it after `stop`.
+  /// Makes relaxed commits durable, empties the log and closes the file.
+  ///
+  /// Call it after `stop`.
   func close() async throws {
     try await withCheckedThrowingContinuation { (end: CheckedContinuation<Void, any Error>) in
       queue.async { [self] in
@@ -345,7 +351,9 @@ struct WaitingBatches {
 
   var isIdle: Bool { submissions.isEmpty && !isRunning }
 
-  /// Queues a batch. If `isFirst` is true, the caller must start a group.
+  /// Queues a batch.
+  ///
+  /// If `isFirst` is true, the caller must start a group.
   mutating func add(
     _ submission: GroupWriter.Submission
   ) -> (refusal: StorageError?, isFirst: Bool) {

@@ -78,7 +78,9 @@ struct KeyspaceTable {
     return true
   }
 
-  /// A range of keys in the form of the table. It includes `from` and excludes `to`.
+  /// A range of keys in the form of the table.
+  ///
+  /// It includes `from` and excludes `to`.
   struct Range {
     var from: Bound?
     var to: Bound?

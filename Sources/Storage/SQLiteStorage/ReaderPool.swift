@@ -39,7 +39,9 @@ final class ReaderPool: Sendable {
     self.open = open
   }
 
-  /// Returns a connection without a transaction. The caller must call `release` afterwards.
+  /// Returns a connection without a transaction.
+  ///
+  /// The caller must call `release` afterwards.
   func acquire() async throws -> Connection {
     let (id, step) = state.withLock { state -> (UInt64, Step) in
       state.nextID += 1
@@ -53,7 +55,9 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Takes a connection back. If it is still inside a transaction, it is closed instead of reused.
+  /// Takes a connection back.
+  ///
+  /// If it is still inside a transaction, it is closed instead of reused.
   func release(_ connection: Connection) {
     enum Next {
       case none

@@ -1,6 +1,8 @@
 import StorageEngine
 
-/// A read transaction with the sequence of the commit that it shows. It is usable until `end`.
+/// A read transaction with the sequence of the commit that it shows.
+///
+/// It is usable until `end`.
 final class SQLiteSnapshot: StorageSnapshot {
   let sequence: UInt64
   private let connection: Connection
@@ -74,7 +76,9 @@ final class SQLiteSnapshot: StorageSnapshot {
     }
   }
 
-  /// Ends the view. Later uses throw.
+  /// Ends the view.
+  ///
+  /// Later uses throw.
   func end() {
     isEnded = true
     connection.rollBack()

@@ -10,9 +10,13 @@ import Synchronization
 package final class SQLiteStore: OrderedStorage {
   /// The settings with which a store is opened.
   package struct Configuration: Sendable {
-    /// True if synced commits survive power loss. Use false for data of a single process run.
+    /// True if synced commits survive power loss.
+    ///
+    /// Use false for data of a single process run.
     package var isDurable: Bool
-    /// The maximum number of concurrent reads. Further reads wait.
+    /// The maximum number of concurrent reads.
+    ///
+    /// Further reads wait.
     ///
     /// Each read uses a connection with its own cache.
     package var readersMax: Int
@@ -63,7 +67,9 @@ package final class SQLiteStore: OrderedStorage {
   private let checkpointer: Checkpointer
   private let readers: ReaderPool
 
-  /// Opens the store of a folder and creates both if necessary. The call blocks.
+  /// Opens the store of a folder and creates both if necessary.
+  ///
+  /// The call blocks.
   ///
   /// Throws `StorageError` with one of these kinds:
   ///

@@ -54,7 +54,9 @@ final class Statement {
     return false
   }
 
-  /// Returns a sequence. Damaged files can contain any number, which must not crash the process.
+  /// Returns a sequence.
+  ///
+  /// Damaged files can contain any number, which must not crash the process.
   func sequence(_ column: Int32) -> UInt64 {
     UInt64(bitPattern: sqlite3_column_int64(handle, column))
   }

@@ -68,7 +68,9 @@ package final class MemoryStorage: OrderedStorage {
     var isClosed = false
   }
 
-  /// The content of the store as a value. A copy of it is a snapshot.
+  /// The content of the store as a value.
+  ///
+  /// A copy of it is a snapshot.
   private struct Contents: StorageSnapshot, Sendable {
     var sequence: UInt64
     var keyspaces: [Keyspace: SortedEntries] = [:]

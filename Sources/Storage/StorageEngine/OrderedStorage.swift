@@ -183,7 +183,9 @@ package struct VersionExpectation: Sendable, Hashable {
 package struct StorageBatch: Sendable {
   package private(set) var operations: [Operation] = []
 
-  /// Creates an empty batch. Its commit gets a sequence too.
+  /// Creates an empty batch.
+  ///
+  /// Its commit gets a sequence too.
   package init() {}
 
   package enum Operation: Sendable, Hashable {

@@ -42,7 +42,9 @@ extension CredentialReader {
   ///
   /// A caller waits for the keys, so a late response is useless.
   private static let keysTimeMax: Duration = .seconds(10)
-  /// The size limit of a key set. Google's key sets have a few kB.
+  /// The size limit of a key set.
+  ///
+  /// Google's key sets have a few kB.
   private static let keysBytesMax = 1 << 20
 
   private struct KeysUnavailable: Error {

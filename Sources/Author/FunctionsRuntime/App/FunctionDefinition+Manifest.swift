@@ -46,7 +46,9 @@ extension FunctionEndpoint.EventTrigger {
     )
   }
 
-  /// Applies a retry policy. A policy with default values only needs no retry configuration.
+  /// Applies a retry policy.
+  ///
+  /// A policy with default values only needs no retry configuration.
   mutating func setRetry(_ policy: RetryPolicy?) {
     retry = policy?.triesAgain ?? false
     guard retry, let policy, policy != true else { return }

@@ -74,7 +74,9 @@ package struct FunctionHost: FunctionInvoker {
     }
   }
 
-  /// Runs the function that the request names. Throws only if there is no such function.
+  /// Runs the function that the request names.
+  ///
+  /// Throws only if there is no such function.
   package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
     guard let function = functions[request.function] else {
       throw InvocationError(.notFound, unknown(request.function))

@@ -187,7 +187,9 @@ private struct ServedApp: Service, CustomStringConvertible {
   private let host: FunctionHost
   private let manifest: FunctionManifest
 
-  /// The name in the log of the process. The default description would contain all settings.
+  /// The name in the log of the process.
+  ///
+  /// The default description would contain all settings.
   var description: String { "functions" }
 
   /// Throws `InvalidFunctions` if the app is invalid or lacks the target.

@@ -11,7 +11,9 @@ final class ReplyRace: Sendable {
 
   private let state = Mutex(State.open)
 
-  /// Offers a reply. Only the first counts; later replies are dropped.
+  /// Offers a reply.
+  ///
+  /// Only the first counts; later replies are dropped.
   func finish(_ reply: InvocationReply) {
     let waiting: CheckedContinuation<InvocationReply, Never>? = state.withLock { state in
       switch state {
@@ -27,7 +29,9 @@ final class ReplyRace: Sendable {
     waiting?.resume(returning: reply)
   }
 
-  /// Waits for the first reply. Call it only once.
+  /// Waits for the first reply.
+  ///
+  /// Call it only once.
   func reply() async -> InvocationReply {
     await withCheckedContinuation { continuation in
       let finished: InvocationReply? = state.withLock { state in

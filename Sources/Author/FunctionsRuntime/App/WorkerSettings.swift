@@ -10,9 +10,13 @@ import Logging
 
 /// The settings that a worker process reads once from its flags and its environment.
 struct WorkerSettings: Sendable, Equatable {
-  /// The path at which to write the manifest instead of serving. The process then ends.
+  /// The path at which to write the manifest instead of serving.
+  ///
+  /// The process then ends.
   var manifestPath: String?
-  /// The only function to serve. With nil all functions are served, each below its name.
+  /// The only function to serve.
+  ///
+  /// With nil all functions are served, each below its name.
   var target: String?
   /// The signature that the platform uses for the target; nil if the platform does not name one.
   var signature: FunctionSignature?

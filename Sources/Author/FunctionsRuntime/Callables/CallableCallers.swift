@@ -1,4 +1,6 @@
-/// The rule for who may call a callable. Other callers are refused before their data is decoded.
+/// The rule for who may call a callable.
+///
+/// Other callers are refused before their data is decoded.
 ///
 /// ```swift
 /// .init("plan", callers: .users) { … }
@@ -24,7 +26,9 @@ public struct CallableCallers: Sendable {
   /// All callers, signed in or not.
   public static let anyone = CallableCallers { _ in }
 
-  /// Signed-in users only. Other callers receive `unauthenticated`.
+  /// Signed-in users only.
+  ///
+  /// Other callers receive `unauthenticated`.
   ///
   /// The administrator of the emulator has no uid and is refused too.
   public static let users = CallableCallers { _ = try requireUser($0) }

@@ -8,7 +8,9 @@
 /// Any other error that a handler throws is hidden: the client receives `INTERNAL`, and the text of
 /// the error goes to the log.
 public struct CallableError: Error, Sendable {
-  /// The canonical code, which determines the HTTP status. `ok` is treated as `internal`.
+  /// The canonical code, which determines the HTTP status.
+  ///
+  /// `ok` is treated as `internal`.
   public var code: StatusCode
   /// The text that the client receives, to show or to log.
   public var message: String

@@ -8,7 +8,9 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
   public var auth: CallableAuth
   /// The calling app, identified by a valid App Check token; nil if the client sent no valid token.
   public var app: CallableApp?
-  /// The caller's messaging token; nil if the client sent none. The token is not verified.
+  /// The caller's messaging token; nil if the client sent none.
+  ///
+  /// The token is not verified.
   public var instanceIDToken: String?
   /// True if the caller reads chunks as they are sent, and not just the result.
   public var wantsStream: Bool

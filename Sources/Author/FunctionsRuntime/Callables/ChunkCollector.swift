@@ -10,7 +10,9 @@ public final class ChunkCollector<Chunk: Sendable>: Sendable {
   /// The chunks sent so far, in the order of sending.
   public var all: [Chunk] { chunks.withLock { $0 } }
 
-  /// A stream to pass to the function. Its chunks are added to the collector.
+  /// A stream to pass to the function.
+  ///
+  /// Its chunks are added to the collector.
   public var stream: CallableStream<Chunk> {
     CallableStream { chunk in
       self.chunks.withLock { $0.append(chunk) }

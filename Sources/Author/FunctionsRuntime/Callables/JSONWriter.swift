@@ -18,7 +18,9 @@ struct JSONWriter {
   private(set) var bytes: [UInt8] = []
   private let wrapsIntegers: Bool
 
-  /// Creates a writer without output. Without wrapping, large integers are written as plain digits.
+  /// Creates a writer without output.
+  ///
+  /// Without wrapping, large integers are written as plain digits.
   init(wrapsIntegers: Bool = true) {
     self.wrapsIntegers = wrapsIntegers
   }

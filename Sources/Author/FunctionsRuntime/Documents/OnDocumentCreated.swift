@@ -1,4 +1,6 @@
-/// A function that runs when a document is created. `event.data` is the document.
+/// A function that runs when a document is created.
+///
+/// `event.data` is the document.
 ///
 /// ```swift
 /// var welcome: OnDocumentCreated<User> {

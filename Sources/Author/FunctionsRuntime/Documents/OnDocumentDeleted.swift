@@ -1,4 +1,6 @@
-/// A function that runs when a document is deleted. `event.data` is the last state of the document.
+/// A function that runs when a document is deleted.
+///
+/// `event.data` is the last state of the document.
 ///
 /// ```swift
 /// var forget: OnDocumentDeleted<User> {

@@ -1,4 +1,6 @@
-/// A function that runs when fields of a document change. `event.data` has both versions.
+/// A function that runs when fields of a document change.
+///
+/// `event.data` has both versions.
 ///
 /// ```swift
 /// var notifyShipping: OnDocumentUpdated<Order> {

@@ -5,9 +5,13 @@ import NIOCore
 
 /// One request to an HTTP function.
 public struct HTTPFunctionRequest: Sendable {
-  /// The method, such as `.get`. Any HTTP method is possible.
+  /// The method, such as `.get`.
+  ///
+  /// Any HTTP method is possible.
   public var method: HTTPRequest.Method
-  /// The path below the function's name, as sent. It begins with `/` and may contain escapes.
+  /// The path below the function's name, as sent.
+  ///
+  /// It begins with `/` and may contain escapes.
   public var path: String
   /// The part of the target after the question mark, as sent; nil if there is no question mark.
   public var query: String?
@@ -24,7 +28,9 @@ public struct HTTPFunctionRequest: Sendable {
   /// A logger that adds the id of the invocation to each line.
   public var logger: Logger
 
-  /// Creates a request for a test. `target` is a path with an optional query.
+  /// Creates a request for a test.
+  ///
+  /// `target` is a path with an optional query.
   public init(
     _ method: HTTPRequest.Method = .get,
     _ target: String = "/",

@@ -11,7 +11,9 @@ import NIOCore
 public struct HTTPFunctionResponse: Sendable {
   /// The status of the response, 200 by default.
   public var status: HTTPResponse.Status
-  /// The header fields. The content length of a body that is not streamed is added when it is sent.
+  /// The header fields.
+  ///
+  /// The content length of a body that is not streamed is added when it is sent.
   public var headers: HTTPFields
   /// The body, empty by default.
   public var body: Body
@@ -89,12 +91,16 @@ public struct HTTPResponseWriter: Sendable {
     self.send = send
   }
 
-  /// Sends bytes. Waits while the client is slow, and throws after it has disconnected.
+  /// Sends bytes.
+  ///
+  /// Waits while the client is slow, and throws after it has disconnected.
   public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
     try await send(Array(bytes))
   }
 
-  /// Sends text in UTF-8. Waits while the client is slow, and throws after it has disconnected.
+  /// Sends text in UTF-8.
+  ///
+  /// Waits while the client is slow, and throws after it has disconnected.
   public func write(_ text: String) async throws {
     try await send(Array(text.utf8))
   }

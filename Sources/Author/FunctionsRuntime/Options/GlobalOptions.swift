@@ -4,7 +4,9 @@
 public struct GlobalOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the default of Cloud Functions.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the default of Cloud Functions.
   ///
   /// - Parameters:
   ///   - region: The region in which the functions run, such as `europe-west1`; `us-central1` by

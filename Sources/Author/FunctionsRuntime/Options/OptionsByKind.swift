@@ -14,7 +14,9 @@
 public struct CallableOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -51,7 +53,9 @@ public struct CallableOptions: Sendable, Hashable {
 public struct RequestOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -82,7 +86,9 @@ public struct RequestOptions: Sendable, Hashable {
 public struct TypedOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -114,7 +120,9 @@ public struct TypedOptions: Sendable, Hashable {
 public struct EventOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -145,7 +153,9 @@ public struct EventOptions: Sendable, Hashable {
 public struct CloudEventOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,
@@ -179,7 +189,9 @@ public struct CloudEventOptions: Sendable, Hashable {
 public struct TaskQueueOptions: Sendable, Hashable {
   let values: FunctionOptions
 
-  /// Creates the options. An option that is not given has the app's default.
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
   public init(
     region: String? = nil,
     memory: FunctionMemory? = nil,

@@ -19,10 +19,14 @@ public struct RetryPolicy: Sendable, Hashable, ExpressibleByBooleanLiteral {
   public var minBackOff: Duration?
   /// The longest wait between two attempts.
   public var maxBackOff: Duration?
-  /// The number of times that the wait doubles. After that it grows by equal steps.
+  /// The number of times that the wait doubles.
+  ///
+  /// After that it grows by equal steps.
   public var doublings: Int?
 
-  /// Creates a policy. Settings that are nil have the default of the function's kind.
+  /// Creates a policy.
+  ///
+  /// Settings that are nil have the default of the function's kind.
   public init(
     attempts: Int? = nil,
     window: Duration? = nil,

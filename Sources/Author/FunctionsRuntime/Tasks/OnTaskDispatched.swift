@@ -2,7 +2,9 @@ import DocumentModel
 import Invocation
 import RuntimeSupport
 
-/// A function that processes a queue of tasks. It also adds typed tasks to that queue.
+/// A function that processes a queue of tasks.
+///
+/// It also adds typed tasks to that queue.
 ///
 /// ```swift
 /// struct Backfill: Sendable {
@@ -90,7 +92,9 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     try await enqueue(payload, id, .at(time), dispatchDeadline)
   }
 
-  /// Removes a task that has not run yet. A task that does not exist is not an error.
+  /// Removes a task that has not run yet.
+  ///
+  /// A task that does not exist is not an error.
   ///
   /// Throws `TaskQueueError` for an invalid id and for any other failure.
   public func delete(id: String) async throws {

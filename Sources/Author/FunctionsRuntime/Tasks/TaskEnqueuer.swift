@@ -40,7 +40,9 @@ package struct OutgoingTask: Sendable {
     case at(Timestamp)
   }
 
-  /// Creates a task without checking it. The enqueuer checks the values.
+  /// Creates a task without checking it.
+  ///
+  /// The enqueuer checks the values.
   package init(
     queue: TaskQueueName,
     id: String?,

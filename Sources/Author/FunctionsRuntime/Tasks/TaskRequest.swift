@@ -18,7 +18,9 @@ public struct TaskRequest<Payload: Sendable>: Sendable {
   public var previousResponse: Int?
   /// The reason for the retry, as stated by Cloud Tasks; nil if it states none.
   public var retryReason: String?
-  /// The owner of the request's token. In production this is the service account of the queue.
+  /// The owner of the request's token.
+  ///
+  /// In production this is the service account of the queue.
   ///
   /// The token is not verified here, because Cloud Run has verified it before the function runs.
   /// Nil if the request has no token with claims.

@@ -108,7 +108,9 @@ final class SuiteCore: Sendable {
 
   //MARK: - Lifecycle
 
-  /// Runs the services while `test` runs. All of them have ended when it returns.
+  /// Runs the services while `test` runs.
+  ///
+  /// All of them have ended when it returns.
   func run<Output>(
     isolation: isolated (any Actor)? = #isolation,
     _ test: () async throws -> Output

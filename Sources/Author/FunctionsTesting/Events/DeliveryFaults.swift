@@ -19,7 +19,9 @@ public struct DeliveryFaults: Sendable, Hashable {
   ///
   /// In production this happens when the confirmation of a success is lost.
   public var duplicates: Bool
-  /// True to choose any pending event as the next, of any document. Otherwise the oldest is next.
+  /// True to choose any pending event as the next, of any document.
+  ///
+  /// Otherwise the oldest is next.
   public var reordering: Bool
   /// True to drop the first attempt of some events.
   ///
@@ -48,7 +50,9 @@ public struct DeliveryFaults: Sendable, Hashable {
     drops: false
   )
 
-  /// The faults that the delivery service applies itself. The suite applies the others.
+  /// The faults that the delivery service applies itself.
+  ///
+  /// The suite applies the others.
   var plan: FaultPlan { FaultPlan(seed: seed, drops: drops ? Self.dropped : 0) }
 
   /// The share of events whose first attempt is dropped.

@@ -15,7 +15,9 @@ import Synchronization
 /// suite.http.on("POST", url).respond(status: 503).respond(json: Reply(ok: true))
 /// ```
 public final class HTTPRoute: Sendable {
-  /// A closure that returns the response to a request. Its errors are thrown to the sender.
+  /// A closure that returns the response to a request.
+  ///
+  /// Its errors are thrown to the sender.
   public typealias Answer = @Sendable (OutboundRequest) async throws -> OutboundResponse
 
   let method: String
@@ -29,7 +31,9 @@ public final class HTTPRoute: Sendable {
 
   // MARK: Scripting
 
-  /// Adds a computed response. The closure may also write to the database while the request waits.
+  /// Adds a computed response.
+  ///
+  /// The closure may also write to the database while the request waits.
   @discardableResult
   public func respond(_ answer: @escaping Answer) -> HTTPRoute {
     answers.withLock { $0.append(answer) }

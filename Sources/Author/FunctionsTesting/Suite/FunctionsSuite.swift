@@ -18,7 +18,9 @@ public struct FunctionsSuite: Sendable {
   /// The database, with the access rights of the server client.
   public var firestore: Firestore { core.world.firestore }
 
-  /// Returns the database with the access rights of an identity. A string literal is a user's id.
+  /// Returns the database with the access rights of an identity.
+  ///
+  /// A string literal is a user's id.
   public func firestore(as token: TestToken) -> Firestore {
     firestore.acting(as: token.credential(project: core.world.project))
   }
@@ -89,7 +91,9 @@ public struct FunctionsSuite: Sendable {
     return settled
   }
 
-  /// Redelivers one earlier event. Call `settle` afterwards.
+  /// Redelivers one earlier event.
+  ///
+  /// Call `settle` afterwards.
   ///
   /// Throws `noSuchEvent` for an event that is pending or no longer known.
   public func redeliver(_ delivery: EventDelivery) async throws {

@@ -6,7 +6,9 @@ import TriggerDelivery
 public struct FunctionsWorld: Sendable {
   /// The database, with the access rights of the server client.
   public let firestore: Firestore
-  /// The replacement of all external servers. A request without a scripted response fails.
+  /// The replacement of all external servers.
+  ///
+  /// A request without a scripted response fails.
   public let http: TestHTTP
   /// The environment variables for the functions, without the variables of the test's process.
   public let environment: [String: String]
@@ -14,7 +16,9 @@ public struct FunctionsWorld: Sendable {
   public let project: String
   let time: VirtualTime
 
-  /// The suite's current time, for functions that need it. `FunctionsSuite.clock` advances it.
+  /// The suite's current time, for functions that need it.
+  ///
+  /// `FunctionsSuite.clock` advances it.
   public var now: Timestamp { time.now }
 
   /// The project of tests that do not name a project.

@@ -24,7 +24,9 @@ public struct SuiteClock: Sendable {
     try await advance(to: now.advanced(by: duration), timeout: timeout, runsMax: runsMax)
   }
 
-  /// Advances the time to `time`. If that time has passed, only the work that is due now runs.
+  /// Advances the time to `time`.
+  ///
+  /// If that time has passed, only the work that is due now runs.
   ///
   /// Throws the same errors as `FunctionsSuite.settle`.
   public func advance(
