@@ -15,7 +15,7 @@ CRASHES ?= 5000
 # none of them waits for the rest.
 APART := JourneyTests|WorkerFleetTests|BuilderTests
 
-# Tests that compute for long: after the others, which would wait for the processor in vain.
+# Tests that compute for long: after the others, which would only wait for the processor.
 HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|FunctionsTestingTests|StoreModelTests
 
 MINUTES_OF_FUZZING ?= 60
@@ -28,14 +28,14 @@ help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
 	@echo "make demo      Psst's assistant with example data and scripted answers, without a key"
 	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
-	@echo "make test      every test: rooms, conformance, journeys, the clients of others"
+	@echo "make test      every test: modules, conformance, journeys, the clients of others"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
 	@echo "make docs      the reference and the tutorial as a site in .build/docs"
 	@echo "make compat    the Python clients, and our own, against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
 	@echo "make model     100 000 random operations against a model, over each storage engine"
-	@echo "make fuzz      an hour of inputs for Firestore's doors, guided by the code that they reach"
+	@echo "make fuzz      an hour of inputs for Firestore's endpoints, guided by the code that they reach"
 	@echo "make differential  phones' dialogues against the official emulator, where gcloud is installed"
 	@echo "make bench     the main measurements beside neighbours, about two minutes, release build"
 	@echo "make bench-all  all of them but the largest, some minutes"
@@ -95,7 +95,7 @@ compat: needs-python live
 	swift build
 	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
 
-# libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzedDoors/corpus.base64.
+# libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzTargets/corpus.base64.
 fuzz: needs
 	@MINUTES_OF_FUZZING=$(MINUTES_OF_FUZZING) sh $(SCRIPTS)/fuzz.sh
 
@@ -129,7 +129,7 @@ tidy: needs
 docs: needs
 	@sh $(SCRIPTS)/docs.sh
 
-# Links of the rooms' pages, those of README.md and docs/, and the files and tests that
+# Links of the modules' pages, those of README.md and docs/, and the files and tests that
 # docs/psst-coverage.md names.
 check-docs: needs
 	@sh $(SCRIPTS)/check-docs.sh

@@ -46,13 +46,16 @@ let package = Package(
     // MD5, with which clients look up names in bloom filters; already a dependency of jwt-kit.
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
-  targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
+  targets: libraries() + modules() + topLayer() + application() + starter() + testSupport()
     + testTargets() + [
       // Checks the architecture: imports, dependencies, layers, names, files without a target.
       .plugin(
         name: "Tidy",
         capability: .command(
-          intent: .custom(verb: "tidy", description: "Check imports, edges, floors and stray files")
+          intent: .custom(
+            verb: "tidy",
+            description: "Check imports, dependencies, layers and stray files"
+          )
         ),
         path: "Sources/Tooling/Plugins/Tidy"
       )
@@ -99,14 +102,14 @@ func libraries() -> [Target] {
 // MARK: - Modules
 
 /// Returns the modules of layers 1 to 6, ordered by layer.
-func rooms() -> [Target] {
+func modules() -> [Target] {
   [
     // 1: plain values
-    room("DocumentModel", in: "Sources/Values"),
-    room("JSONText", in: "Sources/Values"),
-    room("RuntimeSupport", in: "Sources/Values", ["DequeModule"]),
-    room("LinearRegex", in: "Sources/Values"),
-    room(
+    module("DocumentModel", in: "Sources/Values"),
+    module("JSONText", in: "Sources/Values"),
+    module("RuntimeSupport", in: "Sources/Values", ["DequeModule"]),
+    module("LinearRegex", in: "Sources/Values"),
+    module(
       "FirestoreProtos",
       in: "Sources/Wire",
       ["SwiftProtobuf"],
@@ -114,20 +117,20 @@ func rooms() -> [Target] {
     ),
 
     // 2: contracts
-    room("Identity", in: "Sources/Values", ["RuntimeSupport", "JWTKit"]),
-    room("Events", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
-    room("Schedules", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
-    room("StorageEngine", in: "Sources/Storage", ["RuntimeSupport"]),
-    room("OutboundHTTP", in: "Sources/Author", ["CCurl", "RuntimeSupport"]),
+    module("Identity", in: "Sources/Values", ["RuntimeSupport", "JWTKit"]),
+    module("Events", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
+    module("Schedules", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
+    module("StorageEngine", in: "Sources/Storage", ["RuntimeSupport"]),
+    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "RuntimeSupport"]),
 
-    room(
+    module(
       "Invocation",
       in: "Sources/Values",
       ["DocumentModel", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore"]
     ),
 
     // 3: contracts in use
-    room(
+    module(
       "EventLog",
       in: "Sources/Storage",
       [
@@ -135,8 +138,8 @@ func rooms() -> [Target] {
         "ServiceLifecycle", "Logging",
       ]
     ),
-    room("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
-    room(
+    module("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
+    module(
       "QueryEngine",
       in: "emulator/Firestore",
       [
@@ -144,17 +147,17 @@ func rooms() -> [Target] {
         "Logging",
       ]
     ),
-    room(
+    module(
       "VectorIndex",
       in: "emulator/Vectors",
       ["CKernels", "DocumentModel", "StorageEngine", "RuntimeSupport"]
     ),
-    room(
+    module(
       "SecurityRules",
       in: "emulator",
       ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
     ),
-    room(
+    module(
       "HTTPSupport",
       in: "Sources/Wire",
       [
@@ -162,16 +165,16 @@ func rooms() -> [Target] {
         "DequeModule", "ServiceLifecycle", "Logging",
       ]
     ),
-    room(
+    module(
       "FirestoreWire",
       in: "Sources/Wire",
       ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", "SwiftProtobuf"]
     ),
-    room("JSONTranscoding", in: "Sources/Wire", ["RuntimeSupport", "SwiftProtobuf"]),
-    room("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
+    module("JSONTranscoding", in: "Sources/Wire", ["RuntimeSupport", "SwiftProtobuf"]),
+    module("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
 
     // 4: engines
-    room(
+    module(
       "HTTP2Server",
       in: "Sources/Wire",
       [
@@ -179,7 +182,7 @@ func rooms() -> [Target] {
         "NIOCore", "NIOHPACK", "DequeModule", "Logging",
       ]
     ),
-    room(
+    module(
       "WebChannel",
       in: "Sources/Wire",
       [
@@ -187,7 +190,7 @@ func rooms() -> [Target] {
         "DequeModule",
       ]
     ),
-    room(
+    module(
       "DocumentStore",
       in: "emulator/Firestore",
       [
@@ -195,7 +198,7 @@ func rooms() -> [Target] {
         "RuntimeSupport", "DequeModule", "HeapModule", "Crypto", "ServiceLifecycle", "Logging",
       ]
     ),
-    room(
+    module(
       "WorkerPool",
       in: "Sources/Server",
       [
@@ -203,7 +206,7 @@ func rooms() -> [Target] {
         "Subprocess", "SystemPackage", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
       ]
     ),
-    room(
+    module(
       "FirestoreClient",
       in: "Sources/Author",
       [
@@ -213,7 +216,7 @@ func rooms() -> [Target] {
     ),
 
     // 5: services
-    room(
+    module(
       "FirestoreEmulator",
       in: "emulator/Firestore",
       [
@@ -223,7 +226,7 @@ func rooms() -> [Target] {
         "NIOHPACK", "Logging",
       ]
     ),
-    room(
+    module(
       "VectorEmulator",
       in: "emulator/Vectors",
       [
@@ -231,7 +234,7 @@ func rooms() -> [Target] {
         "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
-    room(
+    module(
       "DataExport",
       in: "emulator",
       [
@@ -239,7 +242,7 @@ func rooms() -> [Target] {
         "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
-    room(
+    module(
       "TriggerDelivery",
       in: "triggers",
       [
@@ -249,7 +252,7 @@ func rooms() -> [Target] {
         "Logging",
       ]
     ),
-    room(
+    module(
       "TaskQueues",
       in: "triggers",
       [
@@ -257,7 +260,7 @@ func rooms() -> [Target] {
         "HTTPTypes", "NIOCore", "Logging",
       ]
     ),
-    room(
+    module(
       "FunctionsGateway",
       in: "Sources/Server",
       [
@@ -265,7 +268,7 @@ func rooms() -> [Target] {
         "NIOCore", "Logging",
       ]
     ),
-    room(
+    module(
       "FunctionsRuntime",
       in: "Sources/Author",
       [
@@ -275,7 +278,7 @@ func rooms() -> [Target] {
         "UnixSignals", "Logging",
       ]
     ),
-    room(
+    module(
       "Deployment",
       in: "Sources/Server",
       [
@@ -285,7 +288,7 @@ func rooms() -> [Target] {
     ),
 
     // 6: assembly
-    room(
+    module(
       "EmulatorSuite",
       in: "Sources/Server",
       [
@@ -302,7 +305,7 @@ func rooms() -> [Target] {
 }
 
 /// Returns the modules of layer 7: the command line and the test support for function authors.
-func doors() -> [Target] {
+func topLayer() -> [Target] {
   [
     program(
       "HearthCLI",
@@ -320,7 +323,7 @@ func doors() -> [Target] {
         .embedInCode("Templates/StarterFunctionsTests/WelcomeTests.swift"),
       ]
     ),
-    room(
+    module(
       "FunctionsTesting",
       in: "Sources/Author",
       [
@@ -338,13 +341,13 @@ func doors() -> [Target] {
 /// Returns the targets of Psst, which uses only the public API.
 func application() -> [Target] {
   [
-    stranger("PsstModels", at: "functions/Models", ["FirestoreClient"]),
-    stranger(
+    externalTarget("PsstModels", at: "functions/Models", ["FirestoreClient"]),
+    externalTarget(
       "PsstServices",
       at: "functions/Services",
       ["PsstModels", "FirestoreClient", "OutboundHTTP", "Logging", "Crypto"]
     ),
-    stranger(
+    externalTarget(
       "PsstFunctions",
       at: "functions",
       ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
@@ -352,7 +355,7 @@ func application() -> [Target] {
     ),
     .executableTarget(
       name: "PsstWorker",
-      dependencies: edges([
+      dependencies: targetDependencies([
         "PsstFunctions", "PsstServices", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
       ]),
       path: "functions/Worker",
@@ -370,19 +373,19 @@ func starter() -> [Target] {
   return [
     .target(
       name: "StarterFunctions",
-      dependencies: edges(["FirestoreClient", "FunctionsRuntime"]),
+      dependencies: targetDependencies(["FirestoreClient", "FunctionsRuntime"]),
       path: "\(templates)/StarterFunctions",
       packageAccess: false
     ),
     .executableTarget(
       name: "StarterWorker",
-      dependencies: edges(["StarterFunctions", "FirestoreClient", "FunctionsRuntime"]),
+      dependencies: targetDependencies(["StarterFunctions", "FirestoreClient", "FunctionsRuntime"]),
       path: "\(templates)/StarterWorker",
       packageAccess: false
     ),
     .testTarget(
       name: "StarterFunctionsTests",
-      dependencies: edges(["StarterFunctions", "FunctionsTesting"]),
+      dependencies: targetDependencies(["StarterFunctions", "FunctionsTesting"]),
       path: "\(templates)/StarterFunctionsTests",
       packageAccess: false
     ),
@@ -394,12 +397,12 @@ func starter() -> [Target] {
 /// Returns the stand-ins for external systems in tests, and the measuring programs.
 func testSupport() -> [Target] {
   [
-    room("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
-    room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
-    room("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
-    room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
-    room(
-      "FuzzedDoors",
+    module("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
+    module("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
+    module("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
+    module("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
+    module(
+      "FuzzTargets",
       in: "Tests",
       [
         "DocumentModel", "DocumentStore", "EventLog", "FirestoreEmulator", "FirestoreProtos",
@@ -417,7 +420,7 @@ func testSupport() -> [Target] {
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
-    program("Fuzz", in: "Tests", ["FuzzedDoors"], exclude: ["words.dict"]),
+    program("Fuzz", in: "Tests", ["FuzzTargets"], exclude: ["words.dict"]),
     program(
       "SampleFunctions",
       in: "Tests",
@@ -459,7 +462,7 @@ func testTargets() -> [Target] {
     tests(
       "FirestoreConformance",
       of: ["FirestoreEmulator", "DocumentStore"],
-      and: ["FuzzedDoors", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
+      and: ["FuzzTargets", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
     ),
     tests("FirestoreWireTests"),
     tests("FunctionsGatewayTests", and: ["NIOEmbedded"]),
@@ -544,14 +547,14 @@ func strict() -> [SwiftSetting] {
 }
 
 /// Returns dependencies by name: products of other packages and targets of this package.
-func edges(_ names: [String]) -> [Target.Dependency] {
+func targetDependencies(_ names: [String]) -> [Target.Dependency] {
   names.map { name in
     products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)
   }
 }
 
 /// Returns a library of the package, in a folder of the same name.
-func room(
+func module(
   _ name: String,
   in folder: String,
   _ dependencies: [String] = [],
@@ -559,7 +562,7 @@ func room(
 ) -> Target {
   .target(
     name: name,
-    dependencies: edges(dependencies),
+    dependencies: targetDependencies(dependencies),
     path: "\(folder)/\(name)",
     exclude: exclude,
     swiftSettings: strict()
@@ -576,7 +579,7 @@ func program(
 ) -> Target {
   .executableTarget(
     name: name,
-    dependencies: edges(dependencies),
+    dependencies: targetDependencies(dependencies),
     path: "\(folder)/\(name)",
     exclude: exclude,
     resources: resources,
@@ -585,7 +588,7 @@ func program(
 }
 
 /// Returns a library that cannot see declarations with `package` access.
-func stranger(
+func externalTarget(
   _ name: String,
   at path: String,
   _ dependencies: [String],
@@ -593,7 +596,7 @@ func stranger(
 ) -> Target {
   .target(
     name: name,
-    dependencies: edges(dependencies),
+    dependencies: targetDependencies(dependencies),
     path: path,
     exclude: exclude,
     packageAccess: false,
@@ -609,12 +612,12 @@ func tests(
   exclude: [String] = []
 ) -> Target {
   let tested = tested.isEmpty ? [String(name.dropLast("Tests".count))] : tested
-  let known = rooms() + doors() + application() + testSupport()
+  let known = modules() + topLayer() + application() + testSupport()
   let inherited = known.filter { tested.contains($0.name) }.flatMap(\.dependencies).map(\.name)
   let all = Set(tested + inherited + others + ["TestSupport"])
   return .testTarget(
     name: name,
-    dependencies: edges(all.sorted()),
+    dependencies: targetDependencies(all.sorted()),
     path: "Tests/\(name)",
     exclude: exclude,
     swiftSettings: strict()

@@ -206,7 +206,7 @@ final class Figures: Sendable {
 
   /// Records the processor use for each of `count` operations.
   func record(_ use: ProcessorUse?, for work: Work, count: Int, of subject: Subject = .hearth) {
-    guard let use else { return print("Processor use is told by /proc only: skipped.") }
+    guard let use else { return print("Processor use is reported by /proc only: skipped.") }
     let count = Double(max(count, 1))
     record(.processorMicroseconds(work), of: subject, Double(use.nanoseconds) / 1e3 / count)
     record(.contextSwitches(work), of: subject, Double(use.contextSwitches) / count)

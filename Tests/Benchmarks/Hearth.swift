@@ -47,7 +47,7 @@ struct Hearth: Sendable {
       }
       guard let firestore = line.services["firestore"],
         let functions = line.services["functions"], let vectors = line.services["vectors"]
-      else { throw BenchmarkError("The server told no address: \(text)") }
+      else { throw BenchmarkError("The server printed no address: \(text)") }
       return Running(
         processID: line.pid,
         firestore: firestore,

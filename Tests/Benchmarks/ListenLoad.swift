@@ -202,13 +202,13 @@ private final class ChangeWatch: @unchecked Sendable {
       case .targetChange(let change)
       where change.targetChangeType == .noChange && change.targetIds.isEmpty
         && change.hasReadTime:
-        told(listener)
+        notified(listener)
       default: break
       }
     }
   }
 
-  private func told(_ listener: Int) {
+  private func notified(_ listener: Int) {
     if changed == 0 {
       guard isCurrent[listener] else { return }
       isCurrent[listener] = false

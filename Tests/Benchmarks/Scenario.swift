@@ -290,7 +290,7 @@ struct BenchmarkRun: Sendable {
     _ megabytes: Double?,
     note: String = ""
   ) {
-    guard let megabytes else { return print("Memory is told by /proc only: skipped.") }
+    guard let megabytes else { return print("Memory is reported by /proc only: skipped.") }
     figures.record(metric, of: subject, megabytes, note: note)
   }
 

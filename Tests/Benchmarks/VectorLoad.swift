@@ -82,8 +82,8 @@ struct VectorLoad: Sendable {
 
   /// Measures the engine alone, over memory and without a server.
   func queryEngine() async throws -> (all: Answers, filtered: Answers) {
-    let catalogue = VectorCatalogue(storage: MemoryStorage())
-    try await catalogue.create(
+    let catalog = VectorCatalog(storage: MemoryStorage())
+    try await catalog.create(
       VectorIndexDescription(name: Self.index, dimension: set.dimension, metric: .cosine)
     )
     for start in stride(from: 0, to: VectorSet.count, by: 1000) {
@@ -94,21 +94,21 @@ struct VectorLoad: Sendable {
           metadata: ["chatId": .string("chat-\(VectorSet.chat(row))")]
         )
       }
-      try await catalogue.upsert(records, index: Self.index, namespace: "")
+      try await catalog.upsert(records, index: Self.index, namespace: "")
     }
     return (
-      try await query(catalogue, isFiltered: false), try await query(catalogue, isFiltered: true)
+      try await query(catalog, isFiltered: false), try await query(catalog, isFiltered: true)
     )
   }
 
-  private func query(_ catalogue: VectorCatalogue, isFiltered: Bool) async throws -> Answers {
+  private func query(_ catalog: VectorCatalog, isFiltered: Bool) async throws -> Answers {
     var answers = Answers(nanoseconds: [], rows: [])
     for number in -Self.warmUp..<Self.measured {
       let place = (number + VectorSet.queries) % VectorSet.queries
       let values = set.query(place)
       let filter = MetadataFilter.equal("chatId", .string("chat-\(VectorSet.chat(place))"))
       let sent = NIODeadline.now()
-      let matches = try await catalogue.query(
+      let matches = try await catalog.query(
         values,
         filter: isFiltered ? filter : nil,
         limit: 10,

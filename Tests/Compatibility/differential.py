@@ -71,7 +71,7 @@ DEPARTURES = {
             "write: a token that is none",
         ],
         "it sends no existence filter": [
-            "resume: a phone that has lost a document begins anew",
+            "resume: a phone that has lost a document starts over",
             "resume: the documents of a filter's target are all gone",
         ],
         "it never tells of the new document": [

@@ -1014,7 +1014,7 @@ RESUME = {
         resume(2),
         expect_snapshot({2: [f"c/{n}" for n in range(100)]}, told=["2 has 100"]),
     ],
-    "resume: a phone that has lost a document begins anew": [
+    "resume: a phone that has lost a document starts over": [
         commit(*ALPHABET),
         listen(2, query("c")),
         expect_snapshot({2: letters("abcdef")}),
@@ -1119,7 +1119,7 @@ RESUME |= {
         expect_snapshot({4: []}),
         commit(doc("d/a").set(n=1)),
         expect_snapshot({4: ["d/a"]}),
-        # The phone begins anew.
+        # The phone starts over.
         listen(2, query("c")),
         expect_snapshot({2: ["c/a"]}),
     ]

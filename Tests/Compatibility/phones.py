@@ -939,7 +939,7 @@ def expect_snapshot(talk, expected, told=None):
                 f"a snapshot shows {seen(view[number])} of {number}, not {documents}")
             assert number not in before, f"{number} changed in a snapshot without the others"
     for number in expected:
-        assert not phone.target(number).mismatch, f"{number} has to begin anew after a filter"
+        assert not phone.target(number).mismatch, f"{number} has to start over after a filter"
     talk.check(phone, view)
     messages, phone.told = phone.told, []
     if told is not None and CHECKS_WHAT_IS_TOLD:
@@ -1027,7 +1027,7 @@ def resume_with_token_of(talk, name, number):
 
 @spoken
 def expect_mismatch(talk, number, label):
-    """A filter has shown that the phone's documents are others; it begins anew, as SDKs do."""
+    """A filter has shown that the phone's documents are others; it starts over, as SDKs do."""
     phone = talk.phone
     while not phone.target(number).mismatch:
         phone.receive()
@@ -1091,7 +1091,7 @@ def reset_server(talk, database=""):
 
 @spoken
 def restart_server(talk, anew=False):
-    """Restarts the server, which keeps its data unless it begins anew."""
+    """Restarts the server, which keeps its data unless it starts over."""
     talk.close_streams()
     talk.transport.close()
     talk.server.restart(anew)

@@ -1,4 +1,4 @@
-"""The emulator's gRPC door, driven by Google's own gRPC library without a Firestore client."""
+"""The emulator's gRPC endpoint, driven by Google's own gRPC library without a Firestore client."""
 
 import concurrent.futures
 import pathlib

@@ -1,7 +1,7 @@
 """A functions binary with the environment of production, against Google's addresses over TLS.
 
 Google is a stub with certificates of its own authority, reached through a proxy: it gives tokens,
-and Firestore is the suite's, behind a door that takes no other credentials than these tokens.
+and Firestore is the suite's, behind a port that takes no other credentials than these tokens.
 """
 
 import datetime

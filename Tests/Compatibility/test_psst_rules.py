@@ -1,4 +1,4 @@
-"""Who may do what with Psst's documents, by every door: psst_rules.json has a row for each sentence, both ways."""
+"""Who may do what with Psst's documents, through every protocol: psst_rules.json has a row for each sentence, both ways."""
 
 import contextlib
 import json
@@ -292,9 +292,9 @@ def guarded(tmp_path_factory):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("door", [REST, RPC, Transaction, Streams])
-def test_everybody_gets_what_is_theirs_and_nothing_else(guarded, door):
-    owner, caller = REST(guarded), door(guarded)
+@pytest.mark.parametrize("protocol", [REST, RPC, Transaction, Streams])
+def test_everybody_gets_what_is_theirs_and_nothing_else(guarded, protocol):
+    owner, caller = REST(guarded), protocol(guarded)
     world, changed, wrong = TABLE["world"], set(), []
     for case in TABLE["cases"]:
         seed = case.get("seed", {})

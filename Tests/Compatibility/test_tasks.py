@@ -293,7 +293,7 @@ def test_queue_figures(samples):
     assert figures[f"queue:{PROJECT}-us-central1-countTask"]["isPaused"] is False
 
 
-def test_a_wrong_door_is_named(samples):
+def test_a_wrong_port_is_named(samples):
     reply = requests.post(
         f"http://{samples.suite.address('functions')}/{PARENT}/countTask/tasks",
         json={"task": {}}, timeout=10)

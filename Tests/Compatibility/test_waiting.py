@@ -79,10 +79,10 @@ def test_triggers_that_are_off_show_and_what_they_missed_is_counted(folder):
         write(suite, "things/a")
         suite.settle()
         report = doctor(suite)["triggers"]
-        assert "MEND" in report and "1 event reached no function" in report
+        assert "FIX" in report and "1 event reached no function" in report
         assert "functions/enableBackgroundTriggers" in report
         assert "hearth_triggers_enabled 0" in metrics(suite)
-        assert "hearth_events_passed_over_total 1" in metrics(suite)
+        assert "hearth_events_skipped_total 1" in metrics(suite)
         suite.hub("PUT", "/functions/enableBackgroundTriggers")
         report = doctor(suite)["triggers"]
         assert " note " in report and "1 event reached no function while they were off" in report

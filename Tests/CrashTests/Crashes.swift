@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A violated guarantee found after a crash.
-struct CrashFinding: Error, CustomStringConvertible {
+struct CrashTestError: Error, CustomStringConvertible {
   var description: String
 
   init(_ description: String) {
@@ -58,8 +58,8 @@ enum Crashes {
     guard sqlite3_open_v2(path, &handle, flags, SimulatedDisk.vfsName) == SQLITE_OK,
       sqlite3_prepare_v2(handle, "pragma integrity_check", -1, &statement, nil) == SQLITE_OK,
       sqlite3_step(statement) == SQLITE_ROW, let text = sqlite3_column_text(statement, 0)
-    else { throw CrashFinding("the file cannot be checked") }
+    else { throw CrashTestError("the file cannot be checked") }
     let words = String(cString: text)
-    guard words == "ok" else { throw CrashFinding("integrity check: \(words)") }
+    guard words == "ok" else { throw CrashTestError("integrity check: \(words)") }
   }
 }

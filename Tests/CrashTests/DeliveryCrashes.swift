@@ -30,7 +30,7 @@ final class DeliveryCrashes: FunctionInvoker {
     var succeeded: Set<Int> = []
     /// Indicates whether the result of an invocation can still be stored.
     var canStore: @Sendable () -> Bool = { false }
-    var finding: CrashFinding?
+    var finding: CrashTestError?
   }
 
   /// A service between two crashes, with its storage and its event tailer.
@@ -71,7 +71,7 @@ final class DeliveryCrashes: FunctionInvoker {
     do {
       try await deliverRest()
     } catch {
-      throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+      throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
     }
   }
 
@@ -111,11 +111,11 @@ final class DeliveryCrashes: FunctionInvoker {
       group.addTask { try await life.service.run() }
       group.addTask {
         try await body()
-        throw BodyEnded()
+        throw BodyEndedError()
       }
       do {
         try await group.next()
-      } catch is BodyEnded {
+      } catch is BodyEndedError {
         group.cancelAll()
         while let result = await group.nextResult() {
           // The results of cancelled tasks do not matter.
@@ -123,11 +123,11 @@ final class DeliveryCrashes: FunctionInvoker {
         }
         return
       }
-      throw CrashFinding("the service ended by itself")
+      throw CrashTestError("the service ended by itself")
     }
   }
 
-  private struct BodyEnded: Error {}
+  private struct BodyEndedError: Error {}
 
   // MARK: Running until a crash
 
@@ -242,17 +242,17 @@ final class DeliveryCrashes: FunctionInvoker {
 
   // MARK: Invocations
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     let fields = request.head.headerFields
     let document =
       fields[fieldName("ce-document")] ?? fields[fieldName("x-cloudtasks-taskname")] ?? ""
     let succeeds = promises.withLock { promises -> Bool in
       guard let number = Int(document.split(separator: "/").last ?? "") else {
-        promises.finding = CrashFinding("something is delivered for \"\(document)\"")
+        promises.finding = CrashTestError("something is delivered for \"\(document)\"")
         return true
       }
       if promises.succeededNow.contains(number), promises.canStore() {
-        promises.finding = CrashFinding("event \(number) had succeeded and is delivered again")
+        promises.finding = CrashTestError("event \(number) had succeeded and is delivered again")
       }
       promises.runs[number, default: 0] += 1
       guard number % 5 != 0 || promises.runs[number] != 1 else { return false }
@@ -260,7 +260,7 @@ final class DeliveryCrashes: FunctionInvoker {
       promises.succeeded.insert(number)
       return true
     }
-    return InvocationReply(
+    return InvocationResponse(
       head: HTTPResponse(status: succeeds ? .ok : .internalServerError),
       body: .whole(ByteBuffer())
     )
@@ -276,7 +276,7 @@ final class DeliveryCrashes: FunctionInvoker {
     try promises.withLock { promises in
       if let finding = promises.finding { throw finding }
       guard promises.runs == runs else {
-        throw CrashFinding("what was settled is delivered again after a clean stop")
+        throw CrashTestError("what was settled is delivered again after a clean stop")
       }
     }
   }
@@ -286,7 +286,7 @@ final class DeliveryCrashes: FunctionInvoker {
     do {
       life = try open()
     } catch {
-      throw CrashFinding("the store does not open: \(error)")
+      throw CrashTestError("the store does not open: \(error)")
     }
     begin { true }
     do {
@@ -314,7 +314,7 @@ final class DeliveryCrashes: FunctionInvoker {
     var stored: Set<Int> = []
     for delivery in deliveries {
       guard delivery.state == .succeeded else {
-        throw CrashFinding("delivery \(delivery.id) is \(delivery.state) at the end")
+        throw CrashTestError("delivery \(delivery.id) is \(delivery.state) at the end")
       }
       if let number = Int(delivery.subject.split(separator: "/").last ?? "") {
         stored.insert(number)
@@ -324,10 +324,10 @@ final class DeliveryCrashes: FunctionInvoker {
       if let finding = promises.finding { throw finding }
       for number in promises.acknowledged.sorted() {
         guard promises.succeeded.contains(number) else {
-          throw CrashFinding("event \(number) was acknowledged and is not delivered")
+          throw CrashTestError("event \(number) was acknowledged and is not delivered")
         }
         guard stored.contains(number) else {
-          throw CrashFinding("event \(number) was acknowledged and its outcome is not stored")
+          throw CrashTestError("event \(number) was acknowledged and its outcome is not stored")
         }
       }
     }

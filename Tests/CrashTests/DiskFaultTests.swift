@@ -137,7 +137,7 @@ struct DiskFaultTests {
       try await store.close()
 
       guard left.starts(with: [0, 1]), left.last == 3 else {
-        throw CrashFinding("of 0, 1 and 3 there are \(left)")
+        throw CrashTestError("of 0, 1 and 3 there are \(left)")
       }
       return 1
     }
@@ -146,7 +146,7 @@ struct DiskFaultTests {
   // commit 1    relaxed; its sync fails, and the medium holds a part of it
   // restart     moves the log that the system shows to the file
   // power loss  during that move
-  @Test("A loss of power while a restart mends what a failed sync left harms nothing")
+  @Test("A loss of power while a restart repairs what a failed sync left harms nothing")
   func powerLossInRestartAfterFailedSync() async throws {
     await Crashes.run(100) { generator in
       var disk = SimulatedDisk(folder: folder.path)
@@ -169,7 +169,7 @@ struct DiskFaultTests {
 
       try Crashes.checkIntegrity(of: disk)
       guard left.starts(with: 0..<4), left == Array(0..<UInt8(left.count)) else {
-        throw CrashFinding("of 0 to 8 there are \(left)")
+        throw CrashTestError("of 0 to 8 there are \(left)")
       }
       return 1
     }
@@ -301,14 +301,16 @@ struct DiskFaultTests {
 
       try Crashes.checkIntegrity(of: disk)
       guard left == Array(0..<count), after <= before else {
-        throw CrashFinding("of \(count) there are \(left); the log went from \(before) to \(after)")
+        throw CrashTestError(
+          "of \(count) there are \(left); the log went from \(before) to \(after)"
+        )
       }
       return 1
     }
   }
 
   @Test(
-    "A quota or a bound on files that is used up is told as missing space",
+    "A quota or a bound on files that is used up is reported as missing space",
     arguments: [EDQUOT, EFBIG]
   )
   func usedUpQuota(number: Int32) async throws {
@@ -416,7 +418,7 @@ struct DiskFaultTests {
         ]
         for error in errors {
           guard error.map({ [.corrupt, .failed, .full].contains($0.kind) }) ?? true else {
-            throw CrashFinding("\(String(describing: error))")
+            throw CrashTestError("\(String(describing: error))")
           }
         }
       }

@@ -72,7 +72,7 @@ final class DocumentStoreCrashes: Sendable {
       do {
         try await check(isLast: number == lives)
       } catch {
-        throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+        throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
       }
     }
   }
@@ -326,7 +326,7 @@ final class DocumentStoreCrashes: Sendable {
     do {
       life = try await open()
     } catch {
-      throw CrashFinding("the store does not open: \(error)")
+      throw CrashTestError("the store does not open: \(error)")
     }
     do {
       try compare(try await Self.remains(life.storage))
@@ -365,19 +365,19 @@ final class DocumentStoreCrashes: Sendable {
       for record in remains.records {
         let number = try Self.number(of: record)
         guard found.updateValue(record.commitTime, forKey: number) == nil else {
-          throw CrashFinding("commit \(number) is twice in the log")
+          throw CrashTestError("commit \(number) is twice in the log")
         }
         guard let wanted = promises.commits[number], !promises.refused.contains(number) else {
-          throw CrashFinding("commit \(number) is in the log, but was refused or never made")
+          throw CrashTestError("commit \(number) is in the log, but was refused or never made")
         }
         try Self.compare(record, with: wanted, on: state)
         for change in record.changes { state[change.name] = change.after }
       }
       for (number, time) in promises.acknowledged where found[number] != time {
-        throw CrashFinding("commit \(number) was acknowledged and is not in the log")
+        throw CrashTestError("commit \(number) was acknowledged and is not in the log")
       }
       guard state == remains.documents else {
-        throw CrashFinding("the documents are not those that the log makes")
+        throw CrashTestError("the documents are not those that the log makes")
       }
       // Everything that a store contains when it opens is safe.
       promises.acknowledged = found
@@ -388,7 +388,7 @@ final class DocumentStoreCrashes: Sendable {
     for change in record.changes where change.name.collection.description == marks {
       if case .integer(let number) = change.after?.fields[mark] { return number }
     }
-    throw CrashFinding("the record \(record.sequence) lacks its mark")
+    throw CrashTestError("the record \(record.sequence) lacks its mark")
   }
 
   private static func compare(
@@ -398,16 +398,16 @@ final class DocumentStoreCrashes: Sendable {
   ) throws {
     let expected = wanted.filter { $0.value != nil || state[$0.key] != nil }
     guard Set(record.changes.map(\.name)) == Set(expected.keys) else {
-      throw CrashFinding("the record \(record.sequence) is a part of its commit")
+      throw CrashTestError("the record \(record.sequence) is a part of its commit")
     }
     for change in record.changes {
       guard change.before == state[change.name],
         change.after?.fields == expected[change.name] ?? nil
-      else { throw CrashFinding("the record \(record.sequence) holds other images") }
+      else { throw CrashTestError("the record \(record.sequence) holds other images") }
       if change.name.collection.description == counters,
         count(change.after) != count(change.before) + 1
       {
-        throw CrashFinding("the record \(record.sequence) miscounts")
+        throw CrashTestError("the record \(record.sequence) miscounts")
       }
     }
   }
@@ -429,7 +429,7 @@ final class DocumentStoreCrashes: Sendable {
           return true
         }
         guard found == expected else {
-          throw CrashFinding(
+          throw CrashTestError(
             "\(statistics.indexes) finds \(found.count) of \(expected.count) documents"
           )
         }
@@ -457,6 +457,6 @@ final class DocumentStoreCrashes: Sendable {
       }
       return count
     }
-    guard entries == 0 else { throw CrashFinding("\(entries) index entries have no document") }
+    guard entries == 0 else { throw CrashTestError("\(entries) index entries have no document") }
   }
 }

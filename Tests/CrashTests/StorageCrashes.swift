@@ -48,7 +48,7 @@ final class StorageCrashes: Sendable {
         try await check(disk, wasKilled: isKilled)
         if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
       } catch {
-        throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+        throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
       }
     }
   }
@@ -162,7 +162,7 @@ final class StorageCrashes: Sendable {
     do {
       store = try open(disk)
     } catch {
-      throw CrashFinding("the store does not open: \(error)")
+      throw CrashTestError("the store does not open: \(error)")
     }
     let (numbers, found, sequence) = try await store.read { snapshot in
       var numbers: [(sequence: UInt64, number: UInt64)] = []
@@ -183,19 +183,21 @@ final class StorageCrashes: Sendable {
     try promises.withLock { promises in
       let promised = wasKilled ? promises.acknowledged.keys.max() ?? 0 : promises.synced
       guard sequence >= promised else {
-        throw CrashFinding("commit \(promised) was acknowledged, the last one left is \(sequence)")
+        throw CrashTestError(
+          "commit \(promised) was acknowledged, the last one left is \(sequence)"
+        )
       }
       guard sequence == 0 || numbers.map(\.sequence) == Array(1...sequence) else {
-        throw CrashFinding("of 1...\(sequence) there are \(numbers.map(\.sequence))")
+        throw CrashTestError("of 1...\(sequence) there are \(numbers.map(\.sequence))")
       }
       for (sequence, number) in numbers {
         guard let acknowledged = promises.acknowledged[sequence] else { continue }
         guard acknowledged == number else {
-          throw CrashFinding("commit \(sequence) is \(number), acknowledged was \(acknowledged)")
+          throw CrashTestError("commit \(sequence) is \(number), acknowledged was \(acknowledged)")
         }
       }
       guard found == Self.replay(numbers, promises.batches) else {
-        throw CrashFinding("the state is not that of commits 1...\(sequence)")
+        throw CrashTestError("the state is not that of commits 1...\(sequence)")
       }
       // Everything that a store contains when it opens is safe; what is missing is lost for good.
       promises.synced = sequence

@@ -76,7 +76,7 @@ struct DamageTests {
     #expect(try await refusal()?.statusCode == .notFound)
   }
 
-  @Test("What is wrong with a line is told with its file and number")
+  @Test("What is wrong with a line is reported with its file and number")
   func garbage() async throws {
     let whole = try String(contentsOfFile: documentsFile, encoding: .utf8)
     for (line, problem) in [

@@ -18,7 +18,7 @@ let database = DatabaseName(project: "p")
 struct Fixture {
   let storage = FaultyStorage()
   let store: DocumentDatabase
-  let vectors: VectorCatalogue
+  let vectors: VectorCatalog
   let exporter: DataExporter
   let importer: DataImporter
 
@@ -39,7 +39,7 @@ struct Fixture {
       configuration: .init(queryPageDocumentsMax: 7),
       logger: .silent
     )
-    vectors = VectorCatalogue(storage: storage)
+    vectors = VectorCatalog(storage: storage)
     exporter = DataExporter(
       store: store,
       vectors: vectors,

@@ -56,7 +56,7 @@ struct FunctionsBuilderTests {
     #expect(lines.withLock { $0.count } == 2)
   }
 
-  @Test("Without building, the binary is taken as it is, or its absence is told")
+  @Test("Without building, the binary is taken as it is, or its absence is reported")
   func takes() async throws {
     #expect(try await build(builds: false) == source.path("one"))
     let error = await #expect(throws: DeploymentError.self) {

@@ -230,7 +230,7 @@ struct DeploymentControllerTests {
     }
   }
 
-  @Test("Before the first deployment there is nothing to restore; a damaged one is told")
+  @Test("Before the first deployment there is nothing to restore; a damaged one is reported")
   func restoresNothing() async throws {
     try await withProject { project in
       #expect(try await project.controller.restore() == nil)

@@ -92,13 +92,13 @@ struct WatchedFilesTests {
   }
 
   @Test(
-    "Hidden files, build folders, the data folder and editors' temporaries are passed over",
+    "Hidden files, build folders, the data folder and editors' temporaries are ignored",
     arguments: [
       ".a.swift.swp", "a.swift~", "#a.swift#", ".#a.swift", "4913", "a.swift.tmp",
       ".build/made.swift", "data/store.sqlite", "a.swift___jb_tmp___",
     ]
   )
-  mutating func passedOver(name: String) throws {
+  mutating func ignored(name: String) throws {
     try folder.write("Sources/\(name)", "1")
 
     #expect(files.changes() == [])

@@ -8,16 +8,16 @@ import WorkerPool
 
 @Suite("Starts on record")
 struct StartHistoryTests {
-  @Test("A start that a new server finds has killed the last one; three in a row are deadly")
+  @Test("A start that a new server finds has killed the last one; three in a row are a crash loop")
   func deaths() {
     var history = StartHistory()
     for count in 1...3 {
-      #expect(!history.isDeadly("a"))
+      #expect(!history.isCrashLooping("a"))
       history.begin("a", takingOver: nil)
       history = history.afterRestart
       #expect(history.deaths(of: "a") == count)
     }
-    #expect(history.isDeadly("a") && !history.isDeadly("b"))
+    #expect(history.isCrashLooping("a") && !history.isCrashLooping("b"))
     #expect(history.afterRestart == history)
   }
 
@@ -37,7 +37,7 @@ struct StartHistoryTests {
   }
 
   @Test("The deaths of a deployment are those of the next one with its binary")
-  func twins() {
+  func duplicates() {
     var history = StartHistory()
     history.begin("a", takingOver: nil)
     history = history.afterRestart
@@ -55,7 +55,7 @@ struct StartHistoryTests {
     let text = #"{"starting": "a", "deaths": {"a": \#(Int.max), "b": \#(Int.min)}}"#
     let history = try JSONDecoder().decode(StartHistory.self, from: Data(text.utf8))
 
-    #expect(history.afterRestart.isDeadly("a") && !history.afterRestart.isDeadly("b"))
+    #expect(history.afterRestart.isCrashLooping("a") && !history.afterRestart.isCrashLooping("b"))
   }
 }
 
@@ -163,8 +163,8 @@ struct StartWatchTests {
     #expect(try await Server(data).controller.restore() == record)
   }
 
-  @Test("Its binary is not deployed anew by itself either; another one is, and so is an asked one")
-  func twin() async throws {
+  @Test("Its binary is not deployed again by itself either; another one is, and so is an asked one")
+  func duplicate() async throws {
     try await deploy(Server(data))
     for _ in 1...2 { try await deploy(Server(data), isAsked: false) }
 
@@ -187,7 +187,7 @@ struct StartWatchTests {
       atPath: data.path("new"),
       withIntermediateDirectories: true
     )
-    await dying.starts.begin("new", twin: nil)
+    await dying.starts.begin("new", duplicate: nil)
 
     let next = Server(data)
     #expect(try await next.controller.restore() == record)
@@ -229,7 +229,7 @@ struct StartWatchTests {
     // Cancelled at the end of the test.
     let running = Task { await server.starts.run() }
     await server.clock.waitForSleepers()
-    await server.starts.begin("other", twin: nil)
+    await server.starts.begin("other", duplicate: nil)
     server.clock.advance(by: .seconds(3))
     await server.starts.fail()
 

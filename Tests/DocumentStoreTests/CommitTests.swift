@@ -261,10 +261,10 @@ struct CommitTests {
       auth: .admin
     )
     #expect(ids.collectionIDs == [])
-    let told = try await fixture.events().dropFirst(events)
-    #expect(told.map(\.purpose) == [.listenersOnly])
-    #expect(told.flatMap(\.changes).map(\.name.id) == ["a", "b"])
-    #expect(told.flatMap(\.changes).map(\.after) == [nil, nil])
+    let sent = try await fixture.events().dropFirst(events)
+    #expect(sent.map(\.purpose) == [.listenersOnly])
+    #expect(sent.flatMap(\.changes).map(\.name.id) == ["a", "b"])
+    #expect(sent.flatMap(\.changes).map(\.after) == [nil, nil])
     #expect(
       await code { try await fixture.get("c/a", at: .transaction(transaction)) }
         == .invalidArgument

@@ -20,7 +20,7 @@ struct FieldTransformTests {
   }
 
   @Test(
-    "A number is computed from the stored one and told to the client",
+    "A number is computed from the stored one and sent to the client",
     arguments: [
       Case(nil, .increment(.integer(2)), .integer(2)),
       Case(.string("x"), .increment(.integer(2)), .integer(2)),
@@ -63,7 +63,7 @@ struct FieldTransformTests {
   }
 
   @Test(
-    "An array is united with or freed of values, and the client is told null",
+    "An array is united with or freed of values, and the client receives null",
     arguments: [
       Case(nil, .appendMissingElements([.integer(1), .integer(1)]), .array([.integer(1)])),
       Case(.string("x"), .appendMissingElements([.null]), .array([.null])),

@@ -29,7 +29,7 @@ struct ListenAccessTests {
   }
 
   @Test(
-    "A slow reader is never told what was there while it had no right",
+    "A slow reader is never sent what was there while it had no right",
     arguments: [false, true]
   )
   func lostAndRegained(isLimited: Bool) async throws {
@@ -113,7 +113,7 @@ struct ListenAccessTests {
     }
   }
 
-  @Test("A slow reader whose right did not change is told every change")
+  @Test("A slow reader whose right did not change is sent every change")
   func unrelatedCommits() async throws {
     let fixture = StoreFixture(access: MemberPolicy())
     try await withListeners(fixture) { fixture in
@@ -132,7 +132,7 @@ struct ListenAccessTests {
     }
   }
 
-  @Test("A slow reader begins anew when the policy was closed and opened again")
+  @Test("A slow reader starts over when the policy was closed and opened again")
   func policyClosedAndOpened() async throws {
     let policy = MemberPolicy()
     let fixture = StoreFixture(access: policy)

@@ -90,7 +90,7 @@ struct ListenOrderTests {
   }
 
   @Test(
-    "A target that is told once, and one that resumes, are as recent",
+    "A target that is sent once, and one that resumes, are as recent",
     arguments: [true, false]
   )
   func onceAndResumed(isOnce: Bool) async throws {
@@ -115,7 +115,7 @@ struct ListenOrderTests {
     }
   }
 
-  @Test("Under load, whoever writes and then listens to a shared window finds the write")
+  @Test("Under load, a client that writes and then listens to a shared window finds the write")
   func writesUnderLoad() async throws {
     try await withListeners { fixture in
       let other = Phone(fixture)

@@ -69,7 +69,7 @@ struct ListenTests {
     }
   }
 
-  @Test("A client that does not read is kept waiting in bounded memory and then begins anew")
+  @Test("A client that does not read is kept waiting in bounded memory and then starts over")
   func slowClient() async throws {
     try await withListeners { fixture in
       try await fixture.commit(set("c/a"))
@@ -86,7 +86,7 @@ struct ListenTests {
     }
   }
 
-  @Test("A quiet import and a reset are told: by a new beginning, and as deletions")
+  @Test("A quiet import and a reset are reported: by a new beginning, and as deletions")
   func discontinuity() async throws {
     try await withListeners { fixture in
       try await fixture.commit(set("c/a"))
@@ -101,7 +101,9 @@ struct ListenTests {
     }
   }
 
-  @Test("A target is replaced by one of its id, is gone once told if asked, and may be named here")
+  @Test(
+    "A target is replaced by one of its id, is gone once reported if asked, and may be named here"
+  )
   func targets() async throws {
     try await withListeners { fixture in
       try await fixture.commit(set("c/a"), set("d/b"))
@@ -170,7 +172,7 @@ struct ListenTests {
     }
   }
 
-  @Test("Listeners to whom nothing happens are told the time, and the time never goes back")
+  @Test("Listeners to whom nothing happens are sent the read time, and the time never goes back")
   func idle() async throws {
     try await withListeners { fixture in
       let phone = Phone(fixture)

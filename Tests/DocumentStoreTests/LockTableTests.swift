@@ -322,14 +322,14 @@ struct LockTableTests {
   func contendedRange() throws {
     var table = LockTable()
     var request = query("c")
-    let line = request.ranges[0].lineKey
+    let line = request.ranges[0].queueKey
     request.documents[line] = .shared
     _ = table.request(request, by: one)
     _ = table.request(request, by: two)
     _ = table.request(change("c/a", to: 1), by: one)
     _ = table.request(change("c/b", to: 1), by: two)
     #expect(table.modeForReading(line, by: three) == .update)
-    #expect(table.modeForReading(query("d").ranges[0].lineKey, by: three) == .shared)
+    #expect(table.modeForReading(query("d").ranges[0].queueKey, by: three) == .shared)
     _ = table.release(one)
     #expect(table.isEmpty)
   }

@@ -132,9 +132,9 @@ struct PageTests {
 
     let events = try await fixture.events().count
     _ = try await fixture.store.load([document("c/e")], into: database, recordsEvents: false)
-    let told = try await fixture.events().dropFirst(events)
-    #expect(told.map(\.purpose) == [.discontinuity])
-    #expect(told.map(\.changes) == [[]])
+    let sent = try await fixture.events().dropFirst(events)
+    #expect(sent.map(\.purpose) == [.discontinuity])
+    #expect(sent.map(\.changes) == [[]])
     #expect(
       await code { try await fixture.get("c/a", at: .readTime(before)) } == .failedPrecondition
     )

@@ -126,7 +126,10 @@ struct TransactionTableTests {
     }
   }
 
-  @Test("What never was a token is told from one that is no longer valid", arguments: [0, 3, 20])
+  @Test(
+    "What never was a token is distinguished from one that is no longer valid",
+    arguments: [0, 3, 20]
+  )
   func foreignForm(length: Int) {
     var table = TransactionTable()
     let foreign = TransactionID(bytes: Array(repeating: 0, count: length))

@@ -87,7 +87,7 @@ struct TransactionTests {
     _ = try await fixture.get("c/d", at: .transaction(second))
   }
 
-  @Test("Who waits for 15 seconds is told ABORTED; the holder goes on")
+  @Test("Who waits for 15 seconds gets ABORTED; the holder goes on")
   func lockTimeout() async throws {
     let fixture = StoreFixture()
     let id = try await fixture.begin()

@@ -82,7 +82,7 @@ struct FunctionDescriptionTests {
     )
   }
 
-  @Test("The names of secrets are told, and nothing else of them")
+  @Test("The names of secrets are shown, and nothing else of them")
   func secrets() {
     let secret = description {
       $0.callableTrigger = .init()

@@ -11,7 +11,7 @@ struct TriggerSwitchTests {
   private final class Target: TriggerTarget {
     private struct State {
       var isEnabled = true
-      var passedOver = 0
+      var skipped = 0
     }
 
     private let state = Mutex(State())
@@ -23,9 +23,9 @@ struct TriggerSwitchTests {
 
     var isEnabled: Bool { state.withLock { $0.isEnabled } }
 
-    var eventsPassedOver: Int { state.withLock { $0.passedOver } }
+    var eventsSkipped: Int { state.withLock { $0.skipped } }
 
-    func pass(_ count: Int) { state.withLock { $0.passedOver += count } }
+    func pass(_ count: Int) { state.withLock { $0.skipped += count } }
 
     func setEnabled(_ isEnabled: Bool) async throws {
       state.withLock { $0.isEnabled = isEnabled }
@@ -76,7 +76,7 @@ struct TriggerSwitchTests {
         "Triggers are on again",
       ]
     )
-    #expect(lines.last?.metadata["events.passed_over"] == "3")
+    #expect(lines.last?.metadata["events.skipped"] == "3")
   }
 
   @Test("Triggers whose switcher has gone are on again, with a warning, and not before")

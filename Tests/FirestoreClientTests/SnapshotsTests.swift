@@ -165,7 +165,7 @@ struct SnapshotsTests {
     #expect(streams.requests.map { String(decoding: $0.resumeToken, as: UTF8.self) } == ["", "t1"])
   }
 
-  @Test("A count that differs makes it begin anew, and shows only what is different")
+  @Test("A count that differs makes it start over, and shows only what is different")
   func filter() async throws {
     var filter = Answer()
     filter.filter.targetID = 1

@@ -70,7 +70,7 @@ struct WebChannelListenerTests {
   }
 
   @Test(
-    "Something else behind the address is told as such",
+    "Something else behind the address is reported as such",
     arguments: [
       "<html>", "5\n[[1]]", "3\n[]]", "9\n{\"a\":\"b\"}", "99999\n[", "11\n[[0,[\"c\"]]]",
     ]

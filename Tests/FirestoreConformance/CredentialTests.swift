@@ -4,21 +4,25 @@ import RuntimeSupport
 import TestSupport
 import Testing
 
-@Suite("Credentials and projects at the doors")
+@Suite("Credentials and projects at the endpoints")
 struct CredentialTests {
   private let read = #"{"name":"projects/demo-psst/databases/(default)/documents/c/a"}"#
 
   @Test(
     "Owner, a test token and nobody get in; the store decides what they may",
-    arguments: DoorKind.allCases
+    arguments: EndpointKind.allCases
   )
-  func accepted(door: DoorKind) async throws {
+  func accepted(endpoint: EndpointKind) async throws {
     try await withFirestore { firestore in
       let token = try UnsignedToken.mint(uid: "u1")
 
       for authorization in ["Bearer owner", "Bearer \(token)", nil] {
         let error = await #expect(throws: StatusError.self) {
-          try await firestore.door(door).call(.getDocument, read, authorization: authorization)
+          try await firestore.endpoint(endpoint).call(
+            .getDocument,
+            read,
+            authorization: authorization
+          )
         }
         #expect(error?.statusCode == .notFound)
       }
@@ -27,13 +31,17 @@ struct CredentialTests {
 
   @Test(
     "A malformed credential is UNAUTHENTICATED",
-    arguments: DoorKind.allCases,
+    arguments: EndpointKind.allCases,
     ["Bearer x", "Basic eDp5", "Bearer a.b.c", "owner"]
   )
-  func refused(door: DoorKind, authorization: String) async throws {
+  func refused(endpoint: EndpointKind, authorization: String) async throws {
     try await withFirestore { firestore in
       let error = await #expect(throws: StatusError.self) {
-        try await firestore.door(door).call(.getDocument, read, authorization: authorization)
+        try await firestore.endpoint(endpoint).call(
+          .getDocument,
+          read,
+          authorization: authorization
+        )
       }
       #expect(error?.statusCode == .unauthenticated)
     }
@@ -43,10 +51,10 @@ struct CredentialTests {
   func otherProject() async throws {
     try await withFirestore { firestore in
       let request = #"{"name":"projects/wrong/databases/(default)/documents/c/a"}"#
-      for door in DoorKind.allCases + DoorKind.allCases {
+      for endpoint in EndpointKind.allCases + EndpointKind.allCases {
         for request in [request, read] {
           await #expect(throws: StatusError.self) {
-            try await firestore.door(door).call(.getDocument, request, authorization: nil)
+            try await firestore.endpoint(endpoint).call(.getDocument, request, authorization: nil)
           }
         }
       }

@@ -1,5 +1,5 @@
 import Foundation
-import FuzzedDoors
+import FuzzTargets
 import TestSupport
 import Testing
 
@@ -42,30 +42,30 @@ struct MessageFuzzTests {
   func kept() async throws {
     let inputs = try FuzzTarget.corpus()
     #expect(
-      Set(inputs.map { $0[0] % UInt8(FuzzTarget.Door.allCases.count) }).count
-        == FuzzTarget.Door.allCases.count
+      Set(inputs.map { $0[0] % UInt8(FuzzTarget.Endpoint.allCases.count) }).count
+        == FuzzTarget.Endpoint.allCases.count
     )
-    let doors = FuzzTarget()
+    let endpoints = FuzzTarget()
     for input in inputs {
-      let complaint = await doors.take(input)
+      let complaint = await endpoints.take(input)
       #expect(complaint == nil)
     }
-    await doors.stop()
+    await endpoints.stop()
   }
 
   @Test("What is wrong with a damaged input is the client's mistake")
   func damaged() async throws {
     var random = SeededGenerator.forTest()
     let inputs = try FuzzTarget.corpus()
-    let doors = FuzzTarget()
+    let endpoints = FuzzTarget()
     let end = ContinuousClock.now + .seconds(Self.seconds)
     while ContinuousClock.now < end, let input = inputs.randomElement(using: &random) {
       let damaged = Self.damage(input, inputs, &random)
-      if let complaint = await doors.take(damaged) {
+      if let complaint = await endpoints.take(damaged) {
         Issue.record("\(complaint), input \(Data(damaged).base64EncodedString())")
         break
       }
     }
-    await doors.stop()
+    await endpoints.stop()
   }
 }

@@ -15,12 +15,12 @@ import TestSupport
 struct RunningFirestore: Sendable {
   let port: Int
   let service: FirestoreService
-  let rest: RESTDoor
+  let rest: RESTEndpoint
   let log: LogCapture
 
-  func door(_ kind: DoorKind) -> any Door {
+  func endpoint(_ kind: EndpointKind) -> any Endpoint {
     switch kind {
-    case .gRPC: GRPCDoor(port: port)
+    case .gRPC: GRPCEndpoint(port: port)
     case .REST: rest
     }
   }
@@ -71,7 +71,7 @@ func withFirestore(
       RunningFirestore(
         port: port,
         service: service,
-        rest: RESTDoor(client: client, port: port),
+        rest: RESTEndpoint(client: client, port: port),
         log: log
       )
     )

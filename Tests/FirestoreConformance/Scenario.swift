@@ -39,7 +39,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
   }
 
   /// Runs the steps through a client.
-  func run(through door: any Door) async throws {
+  func run(through endpoint: any Endpoint) async throws {
     var words = ["$D": Self.database, "$R": "\(Self.database)/documents"]
     func filledIn(_ text: String) -> String {
       words.reduce(text) { $0.replacingOccurrences(of: $1.key, with: $1.value) }
@@ -47,7 +47,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     for (number, step) in steps.enumerated() {
       let place: Comment = "step \(number): \(step.rpc.name) \(step.request)"
       do {
-        let reply = try await door.call(
+        let reply = try await endpoint.call(
           step.rpc,
           filledIn(step.request),
           authorization: "Bearer owner"

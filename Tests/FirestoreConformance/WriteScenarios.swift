@@ -165,7 +165,7 @@ let writeScenarios: [Scenario] = [
     ]
   ),
   Scenario(
-    "Each write of a batch has a fate of its own",
+    "Each write of a batch has an outcome of its own",
     [
       .store(["c/b": "{}"]),
       .ok(

@@ -70,7 +70,7 @@ struct InvocationGatewayTests {
       continuation.yield(ByteBuffer(string: "a"))
       continuation.yield(ByteBuffer(string: "b"))
       continuation.finish()
-      return .success(InvocationReply(head: HTTPResponse(status: .ok), body: .stream(stream)))
+      return .success(InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
     let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
 
@@ -271,7 +271,7 @@ struct InvocationGatewayTests {
       continuation.yield(ByteBuffer(string: "\ndata: {\"mess"))
       continuation.finish(throwing: InvocationError(kind, "password=1"))
       let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/event-stream"])
-      return .success(InvocationReply(head: head, body: .stream(stream)))
+      return .success(InvocationResponse(head: head, body: .stream(stream)))
     }
     let request = Request.post("/demo/us-central1/add").with(.accept, "text/event-stream")
     let text = try await gateway(invoker).respond(to: request, .embedded).text
@@ -287,7 +287,7 @@ struct InvocationGatewayTests {
       let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       continuation.yield(ByteBuffer(string: "half"))
       continuation.finish(throwing: InvocationError(.crashed, "x"))
-      return .success(InvocationReply(head: HTTPResponse(status: .ok), body: .stream(stream)))
+      return .success(InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
     let response = await gateway(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
     await #expect(throws: InvocationError.self) { _ = try await response.text }
@@ -386,13 +386,13 @@ struct FunctionTargetTests {
 /// An invoker whose replies come from a closure.
 private final class StandInInvoker: FunctionInvoker {
   private let answer:
-    @Sendable (InvocationRequest) async -> Result<InvocationReply, InvocationError>
+    @Sendable (InvocationRequest) async -> Result<InvocationResponse, InvocationError>
   private let received = Mutex<[InvocationRequest]>([])
 
   init(
     answer:
       @escaping @Sendable (InvocationRequest) async -> Result<
-        InvocationReply, InvocationError
+        InvocationResponse, InvocationError
       >
   ) {
     self.answer = answer
@@ -400,15 +400,15 @@ private final class StandInInvoker: FunctionInvoker {
 
   var requests: [InvocationRequest] { received.withLock { $0 } }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     received.withLock { $0.append(request) }
     return try await answer(request).get()
   }
 }
 
 extension InvocationRequest {
-  fileprivate func reply(_ text: String) -> InvocationReply {
-    InvocationReply(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer(string: text)))
+  fileprivate func reply(_ text: String) -> InvocationResponse {
+    InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer(string: text)))
   }
 }
 

@@ -64,7 +64,7 @@ struct FrameworkTests {
       if fitting.contains(signature) {
         _ = try host(target, signature: signature)
       } else {
-        let error = #expect(throws: InvalidFunctions.self) {
+        let error = #expect(throws: InvalidFunctionsError.self) {
           try host(target, signature: signature)
         }
         #expect(error?.description.contains("FUNCTION_SIGNATURE_TYPE is") == true)
@@ -114,7 +114,7 @@ struct FrameworkTests {
     }
   }
 
-  @Test("When to try again is told to Google, too")
+  @Test("When to try again is sent to Google, too")
   func retryAfter() async throws {
     let reply = try await post(
       try host("tick"),

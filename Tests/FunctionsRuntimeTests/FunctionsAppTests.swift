@@ -102,7 +102,7 @@ struct FunctionsAppTests {
     #expect(problems.first?.contains("must start with a letter") == true)
   }
 
-  @Test("All problems are told at once: equal names, bad patterns, no functions")
+  @Test("All problems are reported at once: equal names, bad patterns, no functions")
   func allProblems() {
     let app = FunctionsApp {
       OnCall<FirestoreValue, _>("twice") { _ in }
@@ -193,7 +193,7 @@ struct FunctionsAppTests {
       OnCall<FirestoreValue, _>("a") { _ in }
       OnCall<FirestoreValue, _>("b") { _ in }
     }
-    let error = #expect(throws: InvalidFunctions.self) {
+    let error = #expect(throws: InvalidFunctionsError.self) {
       try FunctionHost(app: app, target: "c", credentials: CredentialReader(mode: .emulator))
     }
     #expect(error?.description.contains("There are: a, b.") == true)

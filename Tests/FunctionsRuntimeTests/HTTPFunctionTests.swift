@@ -29,7 +29,7 @@ struct HTTPFunctionTests {
         }
       }
       OnRequest("fails") { request in
-        if request.path == "/told" { throw HTTPFunctionError(.conflict, "taken") }
+        if request.path == "/reported" { throw HTTPFunctionError(.conflict, "taken") }
         throw Failure()
       }
       OnRequest("empty") { _ in HTTPFunctionResponse(status: .noContent) }
@@ -116,8 +116,8 @@ struct HTTPFunctionTests {
   @Test("An error is 500 without its text, marked as the function's, unless it is for the client")
   func errors() async throws {
     let harness = try harness()
-    let untold = try await send(.get, "/fails", harness: harness)
-    let told = try await send(.get, "/fails/told", harness: harness)
+    let hidden = try await send(.get, "/fails", harness: harness)
+    let reported = try await send(.get, "/fails/reported", harness: harness)
     let long = try await send(
       .post,
       "/describe",
@@ -125,12 +125,12 @@ struct HTTPFunctionTests {
       harness: harness
     )
 
-    #expect(untold.status == 500)
-    #expect(untold.body == "Internal Server Error\n")
-    #expect(untold.headers[fieldName("x-google-status")] == "error")
-    #expect(told.status == 409)
-    #expect(told.body == "taken\n")
-    #expect(told.headers[fieldName("x-google-status")] == nil)
+    #expect(hidden.status == 500)
+    #expect(hidden.body == "Internal Server Error\n")
+    #expect(hidden.headers[fieldName("x-google-status")] == "error")
+    #expect(reported.status == 409)
+    #expect(reported.body == "taken\n")
+    #expect(reported.headers[fieldName("x-google-status")] == nil)
     #expect(long.status == 413)
     #expect(harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == ["Failure()"])
     await #expect(throws: Failure.self) {
@@ -239,7 +239,7 @@ struct HTTPFunctionTests {
       OnRequest("b", options: .init(cors: .only(["https://a.example/"]))) { _ in .text("") }
       OnRequest("c", options: .init(timeout: .seconds(3600))) { _ in .text("") }
     }
-    let error = #expect(throws: InvalidFunctions.self) { try app.manifest() }
+    let error = #expect(throws: InvalidFunctionsError.self) { try app.manifest() }
 
     #expect(error?.problems.count == 1)
     #expect(error?.problems[0].contains("https://a.example/") == true)

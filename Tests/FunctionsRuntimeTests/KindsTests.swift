@@ -148,7 +148,7 @@ struct KindsTests {
     #expect(typed.httpsTrigger != nil)
   }
 
-  @Test("Mistakes in every kind are told before anything is served")
+  @Test("Mistakes in every kind are reported before anything is served")
   func mistakes() {
     let hour = Duration.seconds(1801)
     let wrong = RetryPolicy(

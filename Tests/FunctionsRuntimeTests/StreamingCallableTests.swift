@@ -100,16 +100,20 @@ struct StreamingCallableTests {
   @Test("An error ends the stream with its event; text that clients must not see stays out")
   func errors() async throws {
     let harness = try harness()
-    let told = try await harness.call("breaks", #"{"data":"ABORTED"}"#, headers: Self.eventStream)
-    let untold = try await harness.call("breaks", #"{"data":"x"}"#, headers: Self.eventStream)
+    let reported = try await harness.call(
+      "breaks",
+      #"{"data":"ABORTED"}"#,
+      headers: Self.eventStream
+    )
+    let hidden = try await harness.call("breaks", #"{"data":"x"}"#, headers: Self.eventStream)
 
-    #expect(told.status == 200)
+    #expect(reported.status == 200)
     #expect(
-      told.body.split(separator: "\n\n").last
+      reported.body.split(separator: "\n\n").last
         == #"data: {"error":{"details":{"line":"a\nb"},"message":"as asked","status":"ABORTED"}}"#
     )
     #expect(
-      untold.body.split(separator: "\n\n").last
+      hidden.body.split(separator: "\n\n").last
         == #"data: {"error":{"message":"INTERNAL","status":"INTERNAL"}}"#
     )
   }

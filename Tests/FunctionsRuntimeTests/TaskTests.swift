@@ -94,7 +94,7 @@ struct TaskTests {
       OnTaskDispatched<Job>("forGood") { _ in throw EventError.permanent("secret") }
       OnTaskDispatched<Job>("later") { _ in throw EventError.retry(after: .seconds(7), "busy")
       }
-      OnTaskDispatched<Job>("told") { _ in throw CallableError(.notFound, "gone") }
+      OnTaskDispatched<Job>("reported") { _ in throw CallableError(.notFound, "gone") }
     }
     func failure(_ name: String) async throws -> (Int, String, String?) {
       let reply = try await harness.post(name, #"{"data":{"n":1}}"#, json)
@@ -106,7 +106,9 @@ struct TaskTests {
     #expect(try await failure("forGood") == (500, hidden, "never"))
     #expect(try await failure("later") == (500, hidden, "after=7.0"))
     #expect(
-      try await failure("told") == (404, #"{"error":{"message":"gone","status":"NOT_FOUND"}}"#, nil)
+      try await failure("reported") == (
+        404, #"{"error":{"message":"gone","status":"NOT_FOUND"}}"#, nil
+      )
     )
   }
 }
@@ -218,7 +220,7 @@ struct EnqueueTests {
     )
   }
 
-  @Test("An id, a delay, a time and a deadline are told; the region is the app's")
+  @Test("An id, a delay, a time and a deadline are sent; the region is the app's")
   func options() async throws {
     let server = ScriptedServer()
     let queueing = TaskQueueing(
@@ -287,7 +289,7 @@ struct EnqueueTests {
     let conflict = try await error(ScriptedServer(409)) {
       try await $0.enqueue(Job(n: 1), id: "a")
     }
-    let told = try await error(
+    let reported = try await error(
       ScriptedServer(429, #"{"error":{"status":"RESOURCE_EXHAUSTED","message":"full"}}"#)
     ) { try await $0.enqueue(Job(n: 1)) }
     let bare = try await error(ScriptedServer(503, "down")) { try await $0.enqueue(Job(n: 1)) }
@@ -295,7 +297,7 @@ struct EnqueueTests {
 
     #expect(conflict?.code == .alreadyExists)
     #expect(conflict?.message.contains("the id a is or was") == true)
-    #expect(told == TaskQueueError(.resourceExhausted, "full"))
+    #expect(reported == TaskQueueError(.resourceExhausted, "full"))
     #expect(bare?.code == .unavailable)
     #expect(gone == nil)
   }

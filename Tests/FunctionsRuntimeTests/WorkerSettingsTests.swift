@@ -20,7 +20,7 @@ struct WorkerSettingsTests {
     )
     #expect(settings.address == .tcp(host: "127.0.0.1", port: 8081))
     #expect(settings.target == "g" && settings.signature == .cloudevent)
-    #expect(throws: InvalidSettings("--target needs a value.")) {
+    #expect(throws: InvalidSettingsError("--target needs a value.")) {
       try WorkerSettings(environment: environment, arguments: ["--target"])
     }
   }
@@ -114,7 +114,7 @@ struct WorkerSettingsTests {
     ]
   )
   func nonsense(name: String, value: String) {
-    let error = #expect(throws: InvalidSettings.self) {
+    let error = #expect(throws: InvalidSettingsError.self) {
       try WorkerSettings(environment: [name: value])
     }
     #expect(error?.description.hasPrefix("\(name) is \"\(value)\"") == true)

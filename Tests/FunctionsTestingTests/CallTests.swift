@@ -84,10 +84,10 @@ struct CallTests {
       throw CallableError(.failedPrecondition, "Not like this.", details: ["reason": "mood"])
     }
     try await withFunctions(picky) { suite in
-      let told = await #expect(throws: CallableError.self) { try await suite.call(picky, true) }
-      #expect(told?.code == .failedPrecondition)
-      #expect(told?.message == "Not like this.")
-      #expect(told?.details as? FirestoreValue == .map(["reason": .string("mood")]))
+      let reported = await #expect(throws: CallableError.self) { try await suite.call(picky, true) }
+      #expect(reported?.code == .failedPrecondition)
+      #expect(reported?.message == "Not like this.")
+      #expect(reported?.details as? FirestoreValue == .map(["reason": .string("mood")]))
       let hidden = await #expect(throws: CallableError.self) {
         try await suite.call(picky, false)
       }

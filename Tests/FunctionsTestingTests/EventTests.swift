@@ -121,7 +121,7 @@ struct EventTests {
     }
   }
 
-  @Test("What cannot be sent is told before the function runs")
+  @Test("What cannot be sent is reported before the function runs")
   func invalid() async throws {
     let updated = OnDocumentUpdated<FirestoreDocument>("updated", at: "users/{id}") { _ in }
     let stranger = OnDocumentCreated<User>("nobody", at: "users/{id}") { _ in }

@@ -14,7 +14,7 @@ struct ExpectedRunsTests {
     }
   }
 
-  @Test("A chain that runs as expected passes, and each check counts anew")
+  @Test("A chain that runs as expected passes, and each check counts from zero")
   func passes() async throws {
     try await Sample.withChain { suite, chain in
       try await suite.expectRuns([chain.aTob: 2, chain.bToc: 2, chain.cTod: 2]) {
@@ -69,16 +69,16 @@ struct ExpectedRunsTests {
     }
   }
 
-  @Test("Of a function that failed the error is told")
+  @Test("The error of a function that failed is reported")
   func failure() async throws {
     let failing = Sample.failing(2, retry: true)
     try await withFunctions(failing, Sample.failingToo) { suite in
-      let told = await message {
+      let reported = await message {
         try await suite.expectRuns([failing: 3]) {
           _ = try await suite.firestore.document("users/tina").set([:])
         }
       }
-      #expect(told.hasSuffix("failsToo ran once (and failed: it is broken), not expected."))
+      #expect(reported.hasSuffix("failsToo ran once (and failed: it is broken), not expected."))
     }
   }
 }

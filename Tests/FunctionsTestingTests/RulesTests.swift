@@ -33,7 +33,7 @@ struct RulesTests {
     }
   }
 
-  @Test("What a test did not expect is told with the rule and its values")
+  @Test("What a test did not expect is reported with the rule and its values")
   func explanation() async throws {
     try await withFunctions(Sample.greet) { suite in
       try suite.loadRules(rules)

@@ -82,7 +82,7 @@ struct SettleTests {
     }
   }
 
-  @Test("An error that no retry can mend ends the event at once")
+  @Test("An error that no retry can fix ends the event at once")
   func permanent() async throws {
     let failing = Sample.failing(retry: true, with: EventError.permanent("no such thing"))
     try await withFunctions(failing) { suite in
@@ -116,7 +116,7 @@ struct SettleTests {
     .init("again") { try await Self.again.enqueue($0.data + 1) }
   }
 
-  @Test("A task without end is told by how often its function ran")
+  @Test("A task without end is reported with how often its function ran")
   func endless() async throws {
     try await withFunctions(Self.again) { suite in
       try await Self.again.enqueue(1)

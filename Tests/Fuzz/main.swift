@@ -1,22 +1,22 @@
 import Dispatch
 import Foundation
-import FuzzedDoors
+import FuzzTargets
 import Synchronization
 
 #if FUZZING
   /// The fuzz target, replaced regularly because an in-memory store only grows.
-  let doors = Mutex((current: FuzzTarget(), inputs: 0))
+  let endpoints = Mutex((current: FuzzTarget(), inputs: 0))
   let inputsOfStore = 5000
 
   /// Runs one input; a server fault ends the process, and libFuzzer then saves the input.
   func takeInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: bytes, count: count))
-    let (current, old) = doors.withLock { doors -> (FuzzTarget, FuzzTarget?) in
-      doors.inputs += 1
-      guard doors.inputs.isMultiple(of: inputsOfStore) else { return (doors.current, nil) }
-      let old = doors.current
-      doors.current = FuzzTarget()
-      return (doors.current, old)
+    let (current, old) = endpoints.withLock { endpoints -> (FuzzTarget, FuzzTarget?) in
+      endpoints.inputs += 1
+      guard endpoints.inputs.isMultiple(of: inputsOfStore) else { return (endpoints.current, nil) }
+      let old = endpoints.current
+      endpoints.current = FuzzTarget()
+      return (endpoints.current, old)
     }
     let isDone = DispatchSemaphore(value: 0)
     Task.detached {

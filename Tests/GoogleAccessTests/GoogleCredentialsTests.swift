@@ -106,7 +106,7 @@ struct GoogleCredentialsTests {
     #expect(try await credentials.token() == "token-2")
   }
 
-  @Test("What passes is tried again with growing waits, and then told")
+  @Test("What passes is tried again with growing waits, and then reported")
   func backOff() async throws {
     server.fail(.status(500, ""), .noAnswer(.timedOut), .status(429, ""))
     #expect(try await credentials().token() == "token-1")
@@ -124,7 +124,7 @@ struct GoogleCredentialsTests {
     #expect(error?.statusMessage.contains("GOOGLE_APPLICATION_CREDENTIALS") == true)
   }
 
-  @Test("A refusal is told at once, in the endpoint's words")
+  @Test("A refusal is reported at once, in the endpoint's words")
   func refusal() async throws {
     server.fail(
       .status(400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#)

@@ -101,7 +101,7 @@ struct GRPCTransportTests {
   @Test("A handler that does not read yet stops no other call, and loses nothing")
   func slowHandler() async throws {
     let (release, releaseSignal) = AsyncStream<Void>.makeStream()
-    let configuration = HTTP2Router.Configuration(streamWindowBytes: 128 * 1024)
+    let configuration = GRPCServer.Configuration(streamWindowBytes: 128 * 1024)
     try await withServer(configuration: configuration) { service in
       service.bidirectional("Sip") {
         (requests: GRPCRequestStream<Text>, replies: GRPCResponseStream<Text>, _) in

@@ -192,13 +192,13 @@ struct GRPCHeadersTests {
 
   @Test("Only POST is a call")
   func method() {
-    #expect(throws: GRPCRequestHead.Refusal.http(405)) { try request([":method": "GET"]) }
+    #expect(throws: GRPCRequestHead.RefusalError.http(405)) { try request([":method": "GET"]) }
   }
 
   @Test("A call without te is refused with a status")
   func missingTe() {
     #expect(
-      throws: GRPCRequestHead.Refusal.status(
+      throws: GRPCRequestHead.RefusalError.status(
         .invalidArgument("The header te: trailers is missing.")
       )
     ) {
@@ -233,7 +233,7 @@ struct GRPCHeadersTests {
 
   @Test("A malformed head is none", arguments: malformed)
   func malformedHead(headers: HPACKHeaders) {
-    #expect(throws: HTTP2RequestHead.Malformed.self) { try HTTP2RequestHead(headers) }
+    #expect(throws: HTTP2RequestHead.MalformedError.self) { try HTTP2RequestHead(headers) }
   }
 }
 

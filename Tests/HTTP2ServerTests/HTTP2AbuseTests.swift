@@ -253,7 +253,7 @@ struct HTTP2AbuseTests {
 
   @Test("A head beyond the limit is RESOURCE_EXHAUSTED, and the connection goes on")
   func longHead() async throws {
-    let bounds = HTTP2Router.Configuration(headerBytesMax: 16 * 1024)
+    let bounds = GRPCServer.Configuration(headerBytesMax: 16 * 1024)
     try await withServer(configuration: bounds) { service in
       service.unary("Say") { (request: Text, _) in request }
     } _: { address, _ in

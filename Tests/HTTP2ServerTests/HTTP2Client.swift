@@ -165,7 +165,7 @@ func framed(_ text: String) throws -> ByteBuffer {
 
 /// Runs `body` with a gRPC server and an HTTP/1.1 server on one free port.
 func withServer<Result: Sendable>(
-  configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
+  configuration: GRPCServer.Configuration = GRPCServer.Configuration(),
   http: HTTPService.Configuration = HTTPService.Configuration(),
   budget: TransferBudget? = nil,
   logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -175,7 +175,7 @@ func withServer<Result: Sendable>(
 ) async throws -> Result {
   var service = GRPCService(name: "test.Echo")
   register(&service)
-  let server = HTTP2Router(
+  let server = GRPCServer(
     services: [service],
     rest: rest,
     configuration: configuration,

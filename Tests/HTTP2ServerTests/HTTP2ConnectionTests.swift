@@ -104,7 +104,7 @@ struct HTTP2ConnectionTests {
 
   @Test("Past the number of streams a new one is refused so that its client retries")
   func streamsMax() throws {
-    let peer = try Peer.connected(HTTP2Router.Configuration(streamsMax: 2))
+    let peer = try Peer.connected(GRPCServer.Configuration(streamsMax: 2))
     for stream in [1, 3, 5] as [UInt32] { try peer.open(stream) }
     let refused = try peer.take()
     try peer.send { $0.writeReset(stream: 1, code: .cancel) }
@@ -119,7 +119,7 @@ struct HTTP2ConnectionTests {
 
   @Test("While too many handlers of reset calls still run, new calls are refused")
   func runningCallsMax() throws {
-    let peer = try Peer.connected(HTTP2Router.Configuration(runningCallsMax: 2))
+    let peer = try Peer.connected(GRPCServer.Configuration(runningCallsMax: 2))
     peer.connection.runningCalls = 2
     try peer.open(1)
     peer.connection.runningCalls = 1
@@ -193,7 +193,7 @@ struct HTTP2ConnectionTests {
 
   @Test("A client may not send more than the handler's window, and gets it back as it reads")
   func receiveWindow() throws {
-    let peer = try Peer.connected(HTTP2Router.Configuration(streamWindowBytes: 1000))
+    let peer = try Peer.connected(GRPCServer.Configuration(streamWindowBytes: 1000))
     try peer.open(1)
     let call = try #require(peer.calls.first)
     call.wantsMore = false
@@ -216,7 +216,7 @@ struct HTTP2ConnectionTests {
 
   @Test("What all calls hold is bounded: the one that asks for more is refused")
   func heldBytes() throws {
-    let peer = try Peer.connected(HTTP2Router.Configuration(heldBytesMax: 100))
+    let peer = try Peer.connected(GRPCServer.Configuration(heldBytesMax: 100))
     for stream in [1, 3] as [UInt32] {
       try peer.open(stream)
       peer.calls.last?.holds = true
@@ -292,7 +292,7 @@ struct HTTP2ConnectionTests {
 
   @Test("Resets, control frames and short continuations without end end the connection")
   func floods() throws {
-    let bounds = HTTP2Router.Configuration(resetsMax: 10, controlFramesMax: 20)
+    let bounds = GRPCServer.Configuration(resetsMax: 10, controlFramesMax: 20)
     let resets = try Peer.connected(bounds)
     for number in 0..<11 as Range<UInt32> {
       try resets.open(number * 2 + 1)
@@ -350,7 +350,7 @@ struct HTTP2ConnectionTests {
 
   @Test("A silent client is asked for a sign of life, and closed when it gives none")
   func keepAlive() throws {
-    let bounds = HTTP2Router.Configuration(
+    let bounds = GRPCServer.Configuration(
       keepAliveInterval: .seconds(30),
       keepAliveTimeMax: .seconds(5)
     )
@@ -424,19 +424,19 @@ struct HTTP2ConnectionTests {
 
   @Test("A connection without calls is told to go after its idle time, one with a call is not")
   func idle() throws {
-    let bounds = HTTP2Router.Configuration(idleTimeMax: .zero)
+    let bounds = GRPCServer.Configuration(idleTimeMax: .zero)
     let idle = try Peer(bounds)
     try idle.send { $0.writeSettings([]) }
     idle.loop.advanceTime(by: .milliseconds(1))
     let busy = try Peer.connected(
-      HTTP2Router.Configuration(keepAliveInterval: .seconds(10_000), idleTimeMax: .seconds(3600))
+      GRPCServer.Configuration(keepAliveInterval: .seconds(10_000), idleTimeMax: .seconds(3600))
     )
     try busy.open(1)
     busy.loop.advanceTime(by: .seconds(7200))
 
-    let told = try idle.take()
-    let untold = try busy.take()
-    #expect(told.contains { $0.type == HTTP2FrameType.goAway })
-    #expect(untold.allSatisfy { $0.type != HTTP2FrameType.goAway })
+    let sent = try idle.take()
+    let sentWhileBusy = try busy.take()
+    #expect(sent.contains { $0.type == HTTP2FrameType.goAway })
+    #expect(sentWhileBusy.allSatisfy { $0.type != HTTP2FrameType.goAway })
   }
 }

@@ -27,7 +27,7 @@ struct Peer {
 
   /// Creates a connection that has sent its settings, and a client that has sent only its preface.
   init(
-    _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
+    _ configuration: GRPCServer.Configuration = GRPCServer.Configuration(),
     budget: TransferBudget? = nil
   ) throws {
     let opened = opened
@@ -48,7 +48,7 @@ struct Peer {
 
   /// Creates a connection on which both sides have acknowledged the settings.
   static func connected(
-    _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
+    _ configuration: GRPCServer.Configuration = GRPCServer.Configuration(),
     settings: [HTTP2Setting] = [],
     budget: TransferBudget? = nil
   ) throws -> Peer {

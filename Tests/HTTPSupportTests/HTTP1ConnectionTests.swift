@@ -302,7 +302,7 @@ struct HTTP1ConnectionTests {
     guard request.headers[.expect] == nil else { return .text("no", status: .contentTooLarge) }
     do {
       return .text("\(try await request.wholeBody(upTo: 8).readableBytes)")
-    } catch let error as BodyTooLarge {
+    } catch let error as BodyTooLargeError {
       return .error(error, httpStatus: 413)
     }
   }

@@ -43,7 +43,7 @@ struct HTTPServiceTests {
     let responder: HTTPService.Responder = { request, _ in
       do {
         return .text("got \(try await request.wholeBody(upTo: 8).readableBytes)")
-      } catch let error as BodyTooLarge {
+      } catch let error as BodyTooLargeError {
         return .error(error, httpStatus: 413)
       }
     }

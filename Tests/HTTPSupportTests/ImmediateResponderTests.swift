@@ -16,7 +16,7 @@ struct ImmediateResponderTests {
     "POST \(path) HTTP/1.1\r\nHost: a\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
   }
 
-  @Test("Requests are answered in their order, whoever answers them")
+  @Test("Requests are answered in their order, whatever answers them")
   func order() async throws {
     try await withService(immediate: ImmediateEcho(), responder: long) { address, _ in
       try await RawConnection.with(address) { client in

@@ -81,12 +81,12 @@ struct CORSPolicyTests {
   }
 }
 
-@Suite("Door policy")
-struct DoorPolicyTests {
+@Suite("Network access policy")
+struct NetworkAccessPolicyTests {
   private func refusal(
     _ headers: HTTPFields = [:],
     host: String? = "127.0.0.1:8080",
-    by policy: DoorPolicy = DoorPolicy()
+    by policy: NetworkAccessPolicy = NetworkAccessPolicy()
   ) -> StatusError? {
     policy.refusal(of: request(authority: host, headers: headers).head)
   }
@@ -150,13 +150,14 @@ struct DoorPolicyTests {
     #expect(refused.statusCode == .permissionDenied)
     #expect(refused.statusMessage.contains("--allow-origin \(origin)"))
     #expect(
-      refusal([.origin: origin], by: DoorPolicy(allowing: [origin.uppercased() + "/"])) == nil
+      refusal([.origin: origin], by: NetworkAccessPolicy(allowing: [origin.uppercased() + "/"]))
+        == nil
     )
   }
 
   @Test("An origin that is allowed lets in no other, and its host may name the suite")
   func allowed() {
-    let policy = DoorPolicy(allowing: ["https://app.example"])
+    let policy = NetworkAccessPolicy(allowing: ["https://app.example"])
     for other in ["http://app.example", "https://app.example.evil", "https://evil.example"] {
       #expect(refusal([.origin: other], by: policy) != nil)
     }
@@ -178,13 +179,13 @@ struct DoorPolicyTests {
 
   @Test("In a local network its names pass, and a domain of the Internet does not")
   func localNetwork() {
-    let policy = DoorPolicy(listeningOn: "0.0.0.0")
+    let policy = NetworkAccessPolicy(listeningOn: "0.0.0.0")
     for host in ["devbox:8080", "my-mac.local:8080", "192.168.1.2:8080", "localhost"] {
       #expect(refusal(host: host, by: policy) == nil)
     }
     #expect(refusal(host: "evil.example", by: policy) != nil)
     #expect(refusal([.origin: "http://192.168.1.3:3000"], by: policy) != nil)
-    let named = DoorPolicy(listeningOn: "192.168.1.2")
+    let named = NetworkAccessPolicy(listeningOn: "192.168.1.2")
     #expect(refusal([.origin: "http://192.168.1.2:3000"], host: "192.168.1.2", by: named) == nil)
   }
 }
@@ -236,7 +237,7 @@ struct JSONReplyTests {
   @Test("Errors carry their status; those without one tell the client nothing")
   func errors() async throws {
     struct Secret: Error {}
-    let large = Response.error(BodyTooLarge(bytesMax: 7), httpStatus: 413)
+    let large = Response.error(BodyTooLargeError(bytesMax: 7), httpStatus: 413)
     let secret = Response.error(Secret())
     let cancelled = Response.error(CancellationError())
 

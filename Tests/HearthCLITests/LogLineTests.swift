@@ -40,7 +40,7 @@ struct LogLineTests {
     )
 
     #expect(
-      line.text(coloured: false).text
+      line.text(colored: false).text
         == #"07:00:00.123 INFO f: First  count=2 empty="" error="HTTP 500" quoted="a\"b" "#
         + "invocation=i1\n    second"
     )
@@ -50,7 +50,7 @@ struct LogLineTests {
     "Nothing of a line can look like another line or steer the terminal",
     arguments: [true, false]
   )
-  func forged(coloured: Bool) {
+  func forged(colored: Bool) {
     let attack = Self.attack
     let line = entry(
       function: attack,
@@ -59,14 +59,14 @@ struct LogLineTests {
       invocation: attack,
       metadata: [attack: attack]
     )
-    let text = line.text(coloured: coloured).text
+    let text = line.text(colored: colored).text
 
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count == 2 && lines[1].hasPrefix("    12:00:00.000 ERROR"))
     var allowed = text
-    if coloured {
-      for colour in ["0", "2", "31", "32", "33", "36"] {
-        allowed = allowed.replacing("\u{1B}[\(colour)m", with: "")
+    if colored {
+      for color in ["0", "2", "31", "32", "33", "36"] {
+        allowed = allowed.replacing("\u{1B}[\(color)m", with: "")
       }
     }
     #expect(!allowed.unicodeScalars.contains { Self.controls.contains($0) }, "\(allowed)")

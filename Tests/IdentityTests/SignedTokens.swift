@@ -13,7 +13,7 @@ final class SignedTokens: Sendable {
     var isDown = false
   }
 
-  struct Down: Error {}
+  struct DownError: Error {}
 
   /// Created once, because creating a key takes longer than all tests that use it.
   private static let keys: [String: Insecure.RSA.PrivateKey] = {
@@ -46,7 +46,7 @@ final class SignedTokens: Sendable {
   private func answer() throws -> SigningKeys.Answer {
     try state.withLock { state in
       state.fetches += 1
-      if state.isDown { throw Down() }
+      if state.isDown { throw DownError() }
       let keys = try state.published.map { name in
         guard let key = Self.keys[name] else { fatalError("no key \(name)") }
         let parts = try key.publicKey.getKeyPrimitives()

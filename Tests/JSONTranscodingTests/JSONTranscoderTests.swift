@@ -127,7 +127,7 @@ struct JSONTranscoderTests {
   }
 
   @Test(
-    "What does not fit is told with its place",
+    "What does not fit is reported with its place",
     arguments: [
       (
         write(#"{"integerValue":"9223372036854775808"}"#),
@@ -228,7 +228,7 @@ struct JSONTranscoderTests {
     }
   }
 
-  @Test("All that does not fit is told at once")
+  @Test("All that does not fit is reported at once")
   func several() throws {
     let error = #expect(throws: StatusError.self) {
       try query(#"{"structuredQuery":{"offset":"x","limit":true,"more":1}}"#)

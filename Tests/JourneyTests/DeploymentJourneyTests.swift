@@ -75,7 +75,7 @@ struct DeploymentJourneyTests {
     _ = try writeFunctions(project, version: 2)
     try await waitFor("2", client)
     try project.setEnvironment(["MINE": "new"])
-    try await waitForLog(project, "the functions were started anew")
+    try await waitForLog(project, "the functions were restarted")
 
     try Data("#!/bin/sh\nexit 3\n".utf8).write(to: URL(filePath: functions))
     try await waitForLog(project, "What was deployed before keeps serving.")

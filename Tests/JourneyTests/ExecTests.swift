@@ -70,7 +70,7 @@ struct ExecTests {
     #expect(missing.errors.contains("no-such-command cannot be run"), "\(missing.errors)")
   }
 
-  @Test("Events that failed are told and change the status only with --strict")
+  @Test("Events that failed are reported and change the status only with --strict")
   func failedEvents() async throws {
     let lenient = try await exec([], "sh", "-c", writing("failWithoutRetry/a"))
     #expect(lenient.status == 0)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Deployments that crash the server, and manifests that would crash it.
-@Suite("Journeys through deadly starts", .serialized, .timeLimit(.minutes(5)))
+@Suite("Journeys through crashing starts", .serialized, .timeLimit(.minutes(5)))
 struct StartJourneyTests {
   private func current(_ project: JourneyProject) throws -> String {
     try String(contentsOfFile: project.data + "/deployments/current", encoding: .utf8)
@@ -28,7 +28,7 @@ struct StartJourneyTests {
   }
 
   @Test("A deployment that three servers in a row died of waits for a person, and events for it")
-  func deadlyStart() async throws {
+  func crashingStart() async throws {
     let project = try JourneyProject()
     let first = try SuiteProcess(project)
     try await JourneyClient(first).waitForDeployment()

@@ -4,7 +4,7 @@ import Testing
 @Suite("Patterns that are refused")
 struct PatternErrorTests {
   @Test(
-    "Each mistake is told in RE2's words, with its place",
+    "Each mistake is reported in RE2's words, with its place",
     arguments: [
       ("[a", "missing closing ]", 0), ("x[]", "missing closing ]", 1),
       ("[[:alpha:]", "missing closing ]", 0),

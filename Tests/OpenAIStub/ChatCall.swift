@@ -14,19 +14,19 @@ struct ChatCall {
 
   private static let roles: Set<String> = ["system", "developer", "user", "assistant", "tool"]
 
-  /// Parses the request; throws `StubRefusal` where the API would reject it.
+  /// Parses the request; throws `StubError` where the API would reject it.
   init(_ body: JSON) throws {
     model = try body.model()
     isStream = body["stream"]?.isTrue ?? false
     includesUsage = body["stream_options"]?["include_usage"]?.isTrue ?? false
     if body["stream_options"]?.properties != nil, !isStream {
-      throw StubRefusal(
+      throw StubError(
         "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
         param: "stream_options"
       )
     }
     if let number = body["n"], number != .null, number != 1 {
-      throw StubRefusal.unscripted("the stub answers with one choice; leave n out")
+      throw StubError.unscripted("the stub answers with one choice; leave n out")
     }
     let messages = try Self.messages(body["messages"])
     try Self.checkToolResults(messages)
@@ -47,27 +47,27 @@ struct ChatCall {
     if reply.unchecked == true || reply.refusal != nil { return }
     let calls = reply.toolCalls ?? []
     if reply.text == nil, calls.isEmpty {
-      throw StubRefusal.unscripted("the scripted reply has neither content nor toolCalls")
+      throw StubError.unscripted("the scripted reply has neither content nor toolCalls")
     }
     if !calls.isEmpty, toolChoice == "none" {
-      throw StubRefusal.unscripted("the scripted reply calls a tool and tool_choice is none")
+      throw StubError.unscripted("the scripted reply calls a tool and tool_choice is none")
     }
     if calls.isEmpty, toolChoice == "required" || toolChoice["function"] != nil {
-      throw StubRefusal.unscripted("the scripted reply calls no tool and tool_choice demands one")
+      throw StubError.unscripted("the scripted reply calls no tool and tool_choice demands one")
     }
     for call in calls {
       guard let schema = tools[call.name] else {
-        throw StubRefusal.unscripted("the request offers no tool \(call.name)")
+        throw StubError.unscripted("the request offers no tool \(call.name)")
       }
       if let problem = schema?.mismatch(call.arguments) {
-        throw StubRefusal.unscripted("the arguments scripted for \(call.name): \(problem)")
+        throw StubError.unscripted("the arguments scripted for \(call.name): \(problem)")
       }
     }
     if calls.isEmpty, reply.finishReason == nil, let form {
       let value = reply.json ?? reply.content.flatMap(JSON.init(parsing:))
-      guard let value else { throw StubRefusal.unscripted("the scripted content is not JSON") }
+      guard let value else { throw StubError.unscripted("the scripted content is not JSON") }
       if let problem = form.mismatch(value) {
-        throw StubRefusal.unscripted("the scripted content does not fit the schema: \(problem)")
+        throw StubError.unscripted("the scripted content does not fit the schema: \(problem)")
       }
     }
   }
@@ -76,7 +76,7 @@ struct ChatCall {
 
   private static func messages(_ messages: JSON?) throws -> [JSON] {
     guard let messages = messages?.items, !messages.isEmpty else {
-      throw StubRefusal(
+      throw StubError(
         "Invalid 'messages': expected an array with at least 1 message.",
         param: "messages"
       )
@@ -84,7 +84,7 @@ struct ChatCall {
     for (index, message) in messages.enumerated() {
       let place = "messages[\(index)]"
       guard let role = message["role"]?.text, roles.contains(role) else {
-        throw StubRefusal(
+        throw StubError(
           "Invalid value for '\(place).role'. Supported values are: "
             + roles.sorted().map { "'\($0)'" }.joined(separator: ", ") + ".",
           param: "\(place).role",
@@ -94,7 +94,7 @@ struct ChatCall {
       let isCall = role == "assistant" && message["tool_calls"]?.items?.isEmpty == false
       let hasContent = message["content"]?.text != nil || message["content"]?.items != nil
       guard hasContent || isCall else {
-        throw StubRefusal(
+        throw StubError(
           "Invalid value for 'content': expected a string, got null.",
           param: "\(place).content"
         )
@@ -109,7 +109,7 @@ struct ChatCall {
     var called: Set<String> = []
     func checkNothingOpen() throws {
       guard open.isEmpty else {
-        throw StubRefusal(
+        throw StubError(
           "An assistant message with 'tool_calls' must be followed by tool messages responding to "
             + "each 'tool_call_id'. The following tool_call_ids did not have response messages: "
             + open.sorted().joined(separator: ", "),
@@ -121,14 +121,14 @@ struct ChatCall {
       if message["role"] == "tool" {
         let id = message["tool_call_id"]?.text ?? ""
         guard !called.isEmpty else {
-          throw StubRefusal(
+          throw StubError(
             "Invalid parameter: messages with role 'tool' must be a response to a preceding "
               + "message with 'tool_calls'.",
             param: "messages[\(index)].role"
           )
         }
         guard called.contains(id) else {
-          throw StubRefusal(
+          throw StubError(
             "Invalid parameter: 'tool_call_id' of '\(id)' not found in 'tool_calls' of previous "
               + "message.",
             param: "messages[\(index)].tool_call_id"
@@ -148,7 +148,7 @@ struct ChatCall {
     var known: [String: StrictSchema?] = [:]
     for (index, tool) in (tools?.items ?? []).enumerated() {
       guard tool["type"] == "function", let name = tool["function"]?["name"]?.text else {
-        throw StubRefusal("Missing required parameter: 'tools[\(index)].function'.", param: "tools")
+        throw StubError("Missing required parameter: 'tools[\(index)].function'.", param: "tools")
       }
       try checkName(name, param: "tools[\(index)].function.name")
       guard tool["function"]?["strict"]?.isTrue == true else {
@@ -157,7 +157,7 @@ struct ChatCall {
       }
       let schema = StrictSchema(tool["function"]?["parameters"] ?? .null)
       if let problem = schema.problem {
-        throw StubRefusal(
+        throw StubError(
           "Invalid schema for function '\(name)': \(problem).",
           param: "tools[\(index)].function.parameters",
           code: "invalid_function_parameters"
@@ -171,20 +171,20 @@ struct ChatCall {
   private static func toolChoice(_ choice: JSON?, _ tools: [String: StrictSchema?]) throws -> JSON {
     guard let choice, choice != .null else { return "auto" }
     guard !tools.isEmpty else {
-      throw StubRefusal(
+      throw StubError(
         "'tool_choice' is only allowed when 'tools' are specified.",
         param: "tool_choice"
       )
     }
     if let name = choice["function"]?["name"]?.text {
       guard tools[name] != nil else {
-        throw StubRefusal(
+        throw StubError(
           "Tool choice '\(name)' not found in 'tools' parameter.",
           param: "tool_choice"
         )
       }
     } else if !["none", "auto", "required"].contains(choice) {
-      throw StubRefusal("Invalid value for 'tool_choice'.", param: "tool_choice")
+      throw StubError("Invalid value for 'tool_choice'.", param: "tool_choice")
     }
     return choice
   }
@@ -195,7 +195,7 @@ struct ChatCall {
     case "text": return nil
     case "json_object":
       guard messages.contains(where: { text($0).lowercased().contains("json") }) else {
-        throw StubRefusal(
+        throw StubError(
           "'messages' must contain the word 'json' in some form, to use 'response_format' of type "
             + "'json_object'.",
           param: "messages"
@@ -204,7 +204,7 @@ struct ChatCall {
       return StrictSchema([:])
     case "json_schema":
       guard let name = format["json_schema"]?["name"]?.text else {
-        throw StubRefusal(
+        throw StubError(
           "Missing required parameter: 'response_format.json_schema.name'.",
           param: "response_format.json_schema.name",
           code: "missing_required_parameter"
@@ -213,14 +213,14 @@ struct ChatCall {
       try checkName(name, param: "response_format.json_schema.name")
       let schema = StrictSchema(format["json_schema"]?["schema"] ?? [:])
       if format["json_schema"]?["strict"]?.isTrue == true, let problem = schema.problem {
-        throw StubRefusal(
+        throw StubError(
           "Invalid schema for response_format '\(name)': \(problem).",
           param: "response_format"
         )
       }
       return schema
     default:
-      throw StubRefusal("Invalid value for 'response_format.type'.", param: "response_format.type")
+      throw StubError("Invalid value for 'response_format.type'.", param: "response_format.type")
     }
   }
 
@@ -234,7 +234,7 @@ struct ChatCall {
       }
     }
     guard isName, (1...64).contains(name.utf8.count) else {
-      throw StubRefusal(
+      throw StubError(
         "Invalid '\(param)': string does not match pattern '^[a-zA-Z0-9_-]{1,64}$'.",
         param: param,
         code: "invalid_value"

@@ -70,7 +70,7 @@ extension JSON: Codable {
     let message = try JSONDecoder().decode(type, from: data)
     let understood = try JSONDecoder().decode(JSON.self, from: JSONEncoder().encode(message))
     if let stranger = try JSONDecoder().decode(JSON.self, from: data).stranger(to: understood) {
-      throw StubRefusal("the stub knows no \"\(stranger)\" there")
+      throw StubError("the stub knows no \"\(stranger)\" there")
     }
     return message
   }

@@ -88,13 +88,13 @@ struct EmbeddingsCall {
   private static let inputTokensMax = 8192
   private static let tokensMax = 300_000
 
-  /// Parses the request; throws `StubRefusal` where the API would reject it.
+  /// Parses the request; throws `StubError` where the API would reject it.
   init(_ body: JSON, embedding: StubEmbedding) throws {
     model = try body.model()
     self.embedding = embedding
     inputs = try Self.inputs(body["input"])
     guard inputs.count <= Self.inputsMax else {
-      throw StubRefusal(
+      throw StubError(
         "Invalid 'input': array too long. Expected an array with maximum length "
           + "\(Self.inputsMax), but got an array with length \(inputs.count) instead.",
         param: "input",
@@ -102,7 +102,7 @@ struct EmbeddingsCall {
       )
     }
     if let long = inputs.first(where: { $0.tokens > Self.inputTokensMax }) {
-      throw StubRefusal(
+      throw StubError(
         "This model's maximum context length is \(Self.inputTokensMax) tokens, however you "
           + "requested \(long.tokens) tokens. Please reduce your prompt.",
         param: "input",
@@ -111,7 +111,7 @@ struct EmbeddingsCall {
     }
     let tokens = inputs.reduce(0) { $0 + $1.tokens }
     guard tokens <= Self.tokensMax else {
-      throw StubRefusal(
+      throw StubError(
         "Requested \(tokens) tokens, max \(Self.tokensMax) tokens per request",
         param: "input",
         code: "max_tokens_per_request"
@@ -119,7 +119,7 @@ struct EmbeddingsCall {
     }
     let format = body["encoding_format"] ?? "float"
     guard format == "float" || format == "base64" else {
-      throw StubRefusal(
+      throw StubError(
         "Invalid 'encoding_format': expected one of 'float' or 'base64'.",
         param: "encoding_format"
       )
@@ -131,10 +131,10 @@ struct EmbeddingsCall {
       return
     }
     guard model.hasPrefix("text-embedding-3") else {
-      throw StubRefusal("This model does not support specifying dimensions.", param: "dimensions")
+      throw StubError("This model does not support specifying dimensions.", param: "dimensions")
     }
     guard let number = asked.number.flatMap(Int.init(exactly:)), (1...whole).contains(number) else {
-      throw StubRefusal(
+      throw StubError(
         "Invalid value for 'dimensions' = \(asked.serialized). Must be at least 1 and at most "
           + "\(whole).",
         param: "dimensions"
@@ -176,7 +176,7 @@ struct EmbeddingsCall {
 
   /// Parses the input: one text, several texts, one token list, or several token lists.
   private static func inputs(_ input: JSON?) throws -> [(text: String, tokens: Int)] {
-    let refusal = StubRefusal(
+    let refusal = StubError(
       "'$.input' is invalid. Please check the API reference.",
       param: "input"
     )
@@ -184,7 +184,7 @@ struct EmbeddingsCall {
     case .string(let text): return [try counted(text)]
     case .array(let items):
       guard let first = items.first else {
-        throw StubRefusal("Invalid 'input': input cannot be an empty array.", param: "input")
+        throw StubError("Invalid 'input': input cannot be an empty array.", param: "input")
       }
       switch first {
       case .number: return [try counted(items)]
@@ -203,14 +203,14 @@ struct EmbeddingsCall {
 
   private static func counted(_ text: String) throws -> (text: String, tokens: Int) {
     guard !text.isEmpty else {
-      throw StubRefusal("Invalid 'input': input cannot be an empty string.", param: "input")
+      throw StubError("Invalid 'input': input cannot be an empty string.", param: "input")
     }
     return (text, TokenCount.of(text))
   }
 
   private static func counted(_ tokens: [JSON]) throws -> (text: String, tokens: Int) {
     guard !tokens.isEmpty, tokens.allSatisfy({ $0.number.flatMap(Int.init(exactly:)) != nil })
-    else { throw StubRefusal("Invalid 'input': tokens must be integers.", param: "input") }
+    else { throw StubError("Invalid 'input': tokens must be integers.", param: "input") }
     return (tokens.map(\.serialized).joined(separator: " "), tokens.count)
   }
 }

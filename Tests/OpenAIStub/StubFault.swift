@@ -71,7 +71,7 @@ package struct StubFault: Sendable, Hashable, Codable {
       (1...1_000_000).contains(call ?? 1) && (1...1_000_000).contains(times ?? 1)
       && (200...599).contains(status ?? 200) && (0...3600).contains(delaySeconds ?? 0)
       && (0...1_000_000).contains(truncateAfter ?? 0)
-    guard isSensible else { throw StubRefusal("a number of the fault is out of range") }
+    guard isSensible else { throw StubError("a number of the fault is out of range") }
   }
 
   /// The response that replaces the real one; nil if the real one is sent.
@@ -99,8 +99,8 @@ package struct StubFault: Sendable, Hashable, Codable {
   }
 
   /// The API's error for a status.
-  private static func failure(_ status: Int) -> StubRefusal {
-    var refusal = StubRefusal("The stub answers \(status) as planned.", status: status)
+  private static func failure(_ status: Int) -> StubError {
+    var refusal = StubError("The stub answers \(status) as planned.", status: status)
     if status == 429 {
       refusal.type = "requests"
       refusal.code = "rate_limit_exceeded"

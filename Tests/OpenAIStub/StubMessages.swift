@@ -85,7 +85,7 @@ package struct StubResponse: Sendable {
 }
 
 /// A rejected request, reported in the API's error format.
-struct StubRefusal: Error {
+struct StubError: Error {
   var status = 400
   var message: String
   var type = "invalid_request_error"
@@ -100,8 +100,8 @@ struct StubRefusal: Error {
   }
 
   /// The error for a call that has no scripted reply; its type exists in no real API.
-  static func unscripted(_ message: String) -> StubRefusal {
-    var refusal = StubRefusal(message, code: "unscripted")
+  static func unscripted(_ message: String) -> StubError {
+    var refusal = StubError(message, code: "unscripted")
     refusal.type = "stub_error"
     return refusal
   }

@@ -51,11 +51,11 @@ package struct StubScript: Sendable, Hashable, Codable {
   /// Throws if a number is out of range.
   func validate() throws {
     guard (1...20_000).contains(embeddings?.dimension ?? 1) else {
-      throw StubRefusal("the dimension of embeddings must be from 1 to 20000")
+      throw StubError("the dimension of embeddings must be from 1 to 20000")
     }
     let usages = ((chat ?? []) + (rules ?? []).map(\.reply)).compactMap(\.usage)
     for usage in usages where !usage.values.allSatisfy((0...1_000_000_000).contains) {
-      throw StubRefusal("a number of a reply's usage is out of range")
+      throw StubError("a number of a reply's usage is out of range")
     }
   }
 

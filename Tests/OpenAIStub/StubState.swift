@@ -30,7 +30,7 @@ package struct StubState: Sendable {
     var longer = self.script
     longer.add(script)
     guard (longer.chat ?? []).count + (longer.rules ?? []).count <= Self.repliesMax else {
-      throw StubRefusal("more than \(Self.repliesMax) replies are scripted; reset the stub")
+      throw StubError("more than \(Self.repliesMax) replies are scripted; reset the stub")
     }
     self.script = longer
   }
@@ -39,7 +39,7 @@ package struct StubState: Sendable {
   package mutating func plan(_ fault: StubFault) throws {
     try fault.validate()
     guard faults.count < Self.faultsMax else {
-      throw StubRefusal("more than \(Self.faultsMax) faults are planned; reset the stub")
+      throw StubError("more than \(Self.faultsMax) faults are planned; reset the stub")
     }
     let asked = calls[fault.route, default: 0]
     let planned = faults.filter { $0.fault.route == fault.route }.map(\.calls.upperBound)
@@ -52,7 +52,7 @@ package struct StubState: Sendable {
     if request.path.hasPrefix("/stub/") { return control(request) }
     guard let route = StubRoute(request.method, request.path) else {
       let message = "Invalid URL (\(request.method) \(request.path))"
-      return StubRefusal(message, code: "unknown_url", status: 404).response
+      return StubError(message, code: "unknown_url", status: 404).response
     }
     let call = calls[route, default: 0] + 1
     calls[route] = call
@@ -94,7 +94,7 @@ package struct StubState: Sendable {
       try authenticate(request)
       if route == .models { return try models(request.path) }
       guard let body, body.properties != nil else {
-        throw StubRefusal("We could not parse the JSON body of your request.")
+        throw StubError("We could not parse the JSON body of your request.")
       }
       try checkModel(try body.model())
       if route == .embeddings {
@@ -107,7 +107,7 @@ package struct StubState: Sendable {
         endsWithTool: call.endsWithTool
       )
       guard let reply else {
-        throw StubRefusal.unscripted("no reply is scripted for this call; POST one to /stub/script")
+        throw StubError.unscripted("no reply is scripted for this call; POST one to /stub/script")
       }
       try call.check(reply)
       return ChatCompletion(
@@ -116,23 +116,23 @@ package struct StubState: Sendable {
         reply: reply,
         hasUsage: alteration != .withoutUsage
       ).response
-    } catch let refusal as StubRefusal {
+    } catch let refusal as StubError {
       return refusal.response
     } catch {
-      return StubRefusal("\(error)", status: 500).response
+      return StubError("\(error)", status: 500).response
     }
   }
 
   private func authenticate(_ request: StubRequest) throws {
     guard let field = request.authorization, field.hasPrefix("Bearer "), field.count > 7 else {
-      throw StubRefusal(
+      throw StubError(
         "You didn't provide an API key. You need to provide your API key in an Authorization "
           + "header using Bearer auth.",
         status: 401
       )
     }
     if let key = script.key, field != "Bearer \(key)" {
-      throw StubRefusal("Incorrect API key provided.", code: "invalid_api_key", status: 401)
+      throw StubError("Incorrect API key provided.", code: "invalid_api_key", status: 401)
     }
   }
 
@@ -140,7 +140,7 @@ package struct StubState: Sendable {
 
   private func checkModel(_ model: String) throws {
     guard modelNames.contains(model) else {
-      throw StubRefusal(
+      throw StubError(
         "The model `\(model)` does not exist or you do not have access to it.",
         code: "model_not_found",
         status: 404
@@ -180,13 +180,13 @@ package struct StubState: Sendable {
         )
       case ("DELETE", "/stub/journal"): journal = StubJournal()
       default:
-        throw StubRefusal("the stub has no \(request.method) \(request.path)", status: 404)
+        throw StubError("the stub has no \(request.method) \(request.path)", status: 404)
       }
       return StubResponse(["repliesLeft": JSON(repliesLeft), "faultsLeft": JSON(faults.count)])
-    } catch let refusal as StubRefusal {
+    } catch let refusal as StubError {
       return refusal.response
     } catch {
-      return StubRefusal("the stub cannot read that: \(error)").response
+      return StubError("the stub cannot read that: \(error)").response
     }
   }
 }
@@ -205,7 +205,7 @@ extension JSON {
   /// Returns the model that a request names; throws if there is none.
   func model() throws -> String {
     guard let model = self["model"]?.text, !model.isEmpty else {
-      throw StubRefusal("you must provide a model parameter", param: "model")
+      throw StubError("you must provide a model parameter", param: "model")
     }
     return model
   }

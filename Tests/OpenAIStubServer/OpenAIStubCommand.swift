@@ -71,7 +71,7 @@ struct OpenAIStubCommand: AsyncParsableCommand {
 private final class ServedStub: Sendable {
   private let state: Mutex<StubState>
 
-  private struct ConnectionBroken: Error {}
+  private struct ConnectionBrokenError: Error {}
 
   init(_ state: StubState) { self.state = Mutex(state) }
 
@@ -97,7 +97,7 @@ private final class ServedStub: Sendable {
     }
     if answer.ending == .reset {
       try await context.channel.close()
-      throw ConnectionBroken()
+      throw ConnectionBrokenError()
     }
     var headers = HTTPFields()
     for (name, value) in answer.headers {
@@ -118,7 +118,7 @@ private final class ServedStub: Sendable {
       for piece in answer.pieces { try await write(ByteBuffer(bytes: piece)) }
       guard answer.ending == .whole else {
         try await channel.close()
-        throw ConnectionBroken()
+        throw ConnectionBrokenError()
       }
     }
   }

@@ -216,7 +216,7 @@ struct OutboundClientTests {
   func brokenOff() async throws {
     try await RawServer.run { _, connection in
       try await connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-      throw RawServer.Hangup()
+      throw RawServer.HangupError()
     } _: { server in
       let error = await #expect(throws: OutboundHTTPError.self) {
         try await OutboundClient().send(OutboundRequest(url: server.url))
@@ -235,7 +235,7 @@ struct OutboundClientTests {
       guard request.line.contains("/act") else { return try await connection.reply(body: "warm") }
       // The server performs the action, but the response is lost with a reused connection.
       seen.add()
-      if seen.now == 1 { throw RawServer.Hangup() }
+      if seen.now == 1 { throw RawServer.HangupError() }
       try await connection.reply(body: "done")
     }) { server in
       let client = OutboundClient()

@@ -77,7 +77,7 @@ struct OutboundStreamTests {
   func brokenOff() async throws {
     try await RawServer.run { _, connection in
       try await connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-      throw RawServer.Hangup()
+      throw RawServer.HangupError()
     } _: { server in
       let response = try await OutboundClient().stream(OutboundRequest(url: server.url))
       var pieces = response.body.makeAsyncIterator()

@@ -30,7 +30,7 @@ struct RawServer: Sendable {
     }
   }
 
-  struct Hangup: Error {}
+  struct HangupError: Error {}
 
   let port: Int
   let connections = ConnectionCount()
@@ -39,7 +39,7 @@ struct RawServer: Sendable {
 
   /// Runs a server while `body` runs.
   ///
-  /// A handler that throws `Hangup` closes its connection without a further response.
+  /// A handler that throws `HangupError` closes its connection without a further response.
   static func run<R: Sendable>(
     _ handler: @escaping @Sendable (RawRequest, Connection) async throws -> Void,
     _ body: @escaping @Sendable (RawServer) async throws -> R

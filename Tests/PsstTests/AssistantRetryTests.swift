@@ -210,18 +210,18 @@ struct AssistantRetryTests {
         ])
       )
       var generator = SeededGenerator(seed: seed)
-      let fates = (0..<12).map { _ in Int.random(in: 0..<3, using: &generator) }
+      let outcomes = (0..<12).map { _ in Int.random(in: 0..<3, using: &generator) }
       let faults = FaultyFirestore(world.suite.firestore)
       let assistant = world.services(over: faults.firestore).assistant
       faults.decide { number in
-        switch number <= fates.count ? fates[number - 1] : 0 {
+        switch number <= outcomes.count ? outcomes[number - 1] : 0 {
         case 1: .refused
         case 2: .unheard
         default: .none()
         }
       }
       var answer: Assistant.Answer?
-      for _ in 0..<fates.count + 1 where answer == nil {
+      for _ in 0..<outcomes.count + 1 where answer == nil {
         do {
           answer = try await assistant.answer(
             .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")

@@ -329,7 +329,7 @@ struct ExtractProfileTests {
     }
   }
 
-  @Test("Facts go with their message, whatever has become of its chat and its contact")
+  @Test("Facts go with their message, whatever happened to its chat and its contact")
   func chatGone() async throws {
     for change in ["chat", "group", "contact", "users"] {
       try await Scene.run { scene in

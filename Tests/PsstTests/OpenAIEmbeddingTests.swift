@@ -90,7 +90,7 @@ struct OpenAIEmbeddingTests {
   }
 
   @Test(
-    "What no repetition mends is tried once",
+    "What no repetition fixes is tried once",
     arguments: zip(
       [400, 401, 403, 404, 413, 422],
       [.refused, .misconfigured, .misconfigured, .misconfigured, .refused, .refused]

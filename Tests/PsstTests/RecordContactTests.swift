@@ -253,8 +253,8 @@ struct RecordContactTests {
     }
   }
 
-  @Test("Messages that cannot be read are passed over, however many they are")
-  func passedOver() async throws {
+  @Test("Messages that cannot be read are skipped, however many they are")
+  func skipped() async throws {
     try await Scene.run { scene in
       try await scene.write("m0", "The one to show", minute: 0)
       for number in 1...25 {

@@ -153,7 +153,7 @@ struct DeclaredIndexesTests {
     #expect(!isServed(Self.query(.field(Self.b, .equal, Self.one)), by: runner))
   }
 
-  @Test("A refusal has production's words, its link, and the line for the file, which mends it")
+  @Test("A refusal has production's words, its link, and the line for the file that fixes it")
   func refusal() throws {
     let query = Self.query(
       .and([.field(Self.a, .equal, Self.one), .field(Self.b, .arrayContains, Self.one)]),
@@ -238,9 +238,9 @@ struct DeclaredIndexesTests {
       )
     )
     #expect(exempted.contains("Or add it to the fieldOverrides of firestore.indexes.json: "))
-    let mended = DeclaredIndexes.file(of: runner.neededIndexes(Self.database))
+    let corrected = DeclaredIndexes.file(of: runner.neededIndexes(Self.database))
     let contained = Self.query(.field(Self.a, .arrayContains, Self.one))
-    #expect(isServed(contained, by: try Self.runner(json: mended)))
+    #expect(isServed(contained, by: try Self.runner(json: corrected)))
 
     let search = FindNearest(field: Self.b, vector: [1, 2, 3], measure: .cosine, limit: 1)
     let vectors = try refusal(of: Self.query(equality, findNearest: search), by: try Self.runner())

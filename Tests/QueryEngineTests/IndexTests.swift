@@ -9,7 +9,7 @@ import Testing
 @Suite("Indexes")
 struct IndexTests {
   @Test("A scan of more candidates than allowed asks for the index made for its query")
-  func wishes() async throws {
+  func requests() async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 10))
     try await Self.fill(fixture, 11)
     try await fixture.write((0..<10).map { ("d/x/c/\($0)", ["a": .integer(1)]) })
@@ -36,7 +36,7 @@ struct IndexTests {
   }
 
   @Test("What is asked often gets its index, however small the collection")
-  func frequentWishes() async throws {
+  func frequentRequests() async throws {
     let fixture = try await QueryFixture(.init(wastedCandidatesMax: 1000))
     try await Self.fill(fixture, 100)
     let query = Query.c(.field("b", .equal, .integer(7)))

@@ -8,7 +8,7 @@ struct SampleStreams: Sendable {
     var ending: String?
   }
 
-  struct SpellingFailed: Error {}
+  struct SpellingError: Error {}
 
   /// Streams the characters of a text, then ends as requested.
   var spell: OnStreamingCall<Spelling, Int, String> {
@@ -16,7 +16,7 @@ struct SampleStreams: Sendable {
       for character in request.data.text { try await stream.send(String(character)) }
       switch request.data.ending {
       case "fail": throw CallableError(.failedPrecondition, "failed as asked", details: [1])
-      case "throw": throw SpellingFailed()
+      case "throw": throw SpellingError()
       case "crash": fatalError("crashed as asked")
       default: break
       }
@@ -118,7 +118,7 @@ struct SampleStreams: Sendable {
   var produce: OnRequest {
     .init("produce", options: .init(timeout: .seconds(20))) { request in
       let count = request.query("bytes").flatMap(Int.init) ?? 0
-      if request.path == "/throw" { throw SpellingFailed() }
+      if request.path == "/throw" { throw SpellingError() }
       if request.path == "/crash" { fatalError("crashed as asked") }
       if request.path == "/none" { return HTTPFunctionResponse(status: .noContent) }
       return .stream { writer in
@@ -134,7 +134,7 @@ struct SampleStreams: Sendable {
           request.logger.notice("Cancelled")
           throw error
         }
-        if request.path == "/cut" { throw SpellingFailed() }
+        if request.path == "/cut" { throw SpellingError() }
       }
     }
   }

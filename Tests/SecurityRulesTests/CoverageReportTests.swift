@@ -193,7 +193,7 @@ struct CoverageReportTests {
     #expect(report["report"] == nil)
   }
 
-  @Test("More values than are told still count as evaluations, and never hide true or false")
+  @Test("More values than are listed still count as evaluations, and never hide true or false")
   func manyValues() {
     var node = Coverage.Node()
     for number in 0..<Int64(30) { node.add(.int(number)) }
@@ -217,7 +217,7 @@ struct CoverageReportTests {
   // MARK: HTML
 
   @Test(
-    "A condition's colour and row say how it came out",
+    "A condition's color and row say how it came out",
     arguments: [
       ("resource != null", "both", "1", "1", "0"),
       ("id != null", "alwaysTrue", "2", "0", "0"),
@@ -228,7 +228,7 @@ struct CoverageReportTests {
       ("id == 'a'; allow get: if 1 == 2", "alwaysFalse", "0", "2", "0"),
     ]
   )
-  func colours(
+  func colors(
     condition: String,
     verdict: String,
     isTrue: String,
@@ -242,7 +242,7 @@ struct CoverageReportTests {
     #expect(page.contains("<span class=\"rule \(verdict)\""))
   }
 
-  @Test("A rule that nobody asked is told as never evaluated, and a literal as constant")
+  @Test("A rule that nobody asked is reported as never evaluated, and a literal as constant")
   func neverOrConstant() throws {
     let page = try Self.page(
       Self.rules("true; allow write: if request.auth != null; allow list: if false")

@@ -25,7 +25,7 @@ struct HostileRulesTests {
     let count = (Ruleset.bytesMax - 200) / part.utf8.count
     let text = String(repeating: part, count: count)
     for whole in [Self.file(if: text), Self.file(text), Self.file("match \(text)"), text] {
-      #expect(throws: Ruleset.Rejection.self) { try Ruleset(name: "f.rules", content: whole) }
+      #expect(throws: Ruleset.RejectionError.self) { try Ruleset(name: "f.rules", content: whole) }
     }
   }
 
@@ -122,7 +122,7 @@ struct HostileRulesTests {
   @Test("Recursive wildcards within recursive wildcards are refused")
   func nestedGlobs() {
     let open = (0..<2).map { "match /{g\($0)=**} { allow get: if false; " }.joined()
-    #expect(throws: Ruleset.Rejection.self) {
+    #expect(throws: Ruleset.RejectionError.self) {
       try Ruleset(name: "f.rules", content: Self.file(open + "}}"))
     }
   }

@@ -45,7 +45,7 @@ struct IssueTests {
     _ content: String,
     service: Ruleset.Service = .firestore
   ) -> [RulesIssue] {
-    do throws(Ruleset.Rejection) {
+    do throws(Ruleset.RejectionError) {
       return try Ruleset(name: "f.rules", content: content, service: service).issues
     } catch { return error.issues }
   }

@@ -10,7 +10,7 @@ struct ReasonCostTests {
 
   /// Returns the cost of a rule's decision, the cost of its reasons, and the reasons.
   private static func costs(_ condition: String, _ text: String) throws -> (
-    decision: Int, reasons: Int, told: [Decision.Reason]
+    decision: Int, reasons: Int, reported: [Decision.Reason]
   ) {
     let ruleset = try Ruleset(
       name: "f.rules",
@@ -89,19 +89,19 @@ struct ReasonCostTests {
   )
   func skippedParts(condition: String) throws {
     let text = String(repeating: "a", count: 1_000_000)
-    let (decision, reasons, told) = try Self.costs(condition, text)
+    let (decision, reasons, reported) = try Self.costs(condition, text)
 
     // Only the size of the text is evaluated.
     #expect(decision < text.utf8.count / 16)
     #expect(reasons <= decision)
-    #expect(!told.isEmpty)
+    #expect(!reported.isEmpty)
   }
 
   @Test("A value that a failed part did not need is shown only where it costs little")
   func unneededOperand() throws {
     let condition = "request.auth.uid == resource.data.s.replace('a', 'b')"
-    let short = try Self.costs(condition, "aa").told
-    let long = try Self.costs(condition, String(repeating: "a", count: 1_000_000)).told
+    let short = try Self.costs(condition, "aa").reported
+    let long = try Self.costs(condition, String(repeating: "a", count: 1_000_000)).reported
 
     #expect(short.map(\.text) == [condition])
     #expect(short.first?.operands.map(\.value) == ["(no value)", "'bb'"])

@@ -37,7 +37,7 @@ struct RulesTestFileTests {
 
   /// Returns the error reported for a file.
   private static func mistake(in json: String) -> String? {
-    do throws(RulesTestFile.Mistake) {
+    do throws(RulesTestFile.MistakeError) {
       _ = try RulesTestFile(json: Array(json.utf8))
       return nil
     } catch { return error.description }
@@ -346,7 +346,7 @@ struct RulesTestFileTests {
         #""method": "get", "path": "t/x", "time": "today""#,
         "time: must be a time as RFC 3339 spells it, such as 2026-01-31T12:00:00Z"
       ),
-      (#""method": "get", "path": "t/x", "method": "get""#, "method: stands twice"),
+      (#""method": "get", "path": "t/x", "method": "get""#, "method: is given twice"),
       (
         #""method": "get", "path": "t/x", "documents": {"u": {}}"#,
         "documents.u: is not the path of a document, such as users/alice"
@@ -368,10 +368,10 @@ struct RulesTestFileTests {
         {"name": "bad", "expect": "deny", \(members)}]}
       """
 
-    let told = Self.mistake(in: json)
+    let reported = Self.mistake(in: json)
     // Duplicate members are found before the case's name is read.
-    let name = message.hasSuffix("stands twice") ? "" : " (in the case 'bad')"
-    #expect(told == "cases[1].\(message)\(name)")
+    let name = message.hasSuffix("is given twice") ? "" : " (in the case 'bad')"
+    #expect(reported == "cases[1].\(message)\(name)")
   }
 
   @Test(
@@ -522,7 +522,9 @@ struct RulesTestFileTests {
     )
   }
 
-  @Test("A permission is one line for the rule that gave it, and no rule at all is told as well")
+  @Test(
+    "A permission is one line for the rule that gave it, and no rule at all is reported as well"
+  )
   func shownPermission() throws {
     let get = #""method": "get", "path": "t/x""#
 

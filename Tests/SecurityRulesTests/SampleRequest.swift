@@ -71,10 +71,10 @@ enum SampleRequest {
       guard path.segments.starts(with: ["databases", "(default)", "documents"]),
         path.segments.count.isMultiple(of: 2) == false, path.segments.count > 3,
         !path.segments.contains(where: \.isEmpty)
-      else { throw InvalidPath() }
+      else { throw InvalidPathError() }
       return path.segments.suffix(2) == ["t", "x"] && path.segments.count == 5 ? resource : nil
     }
   }
 
-  private struct InvalidPath: Error {}
+  private struct InvalidPathError: Error {}
 }

@@ -33,13 +33,13 @@ struct StructuredQuery: Decodable {
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       let content = try container.decode([String: Content].self).values.first
-      guard let content else { throw Unreadable() }
+      guard let content else { throw UnreadableError() }
       if let filters = content.filters {
         self = .composite(isOr: content.op == "OR", filters)
       } else if let field = content.field {
         self = .field(field.fieldPath, content.op, content.value?.value ?? .null)
       } else {
-        throw Unreadable()
+        throw UnreadableError()
       }
     }
   }
@@ -80,7 +80,7 @@ struct StructuredQuery: Decodable {
     }
   }
 
-  struct Unreadable: Error {}
+  struct UnreadableError: Error {}
 
   var from: [Source]
   var `where`: Filter?

@@ -484,7 +484,7 @@ struct StoreGame {
     for client in clients {
       client.isPaused.withLock { $0 = false }
       let isCurrent = await client.catchUp(with: time) { [store] in
-        try? await store.hub.tellTimeOnce(store)
+        try? await store.hub.sendReadTimeOnce(store)
       }
       expect(isCurrent, "a listener does not catch up: \(client.summary)")
       for fault in client.takeFaults() { expect(false, fault) }

@@ -189,7 +189,7 @@ struct DeliveryPolicyTests {
     #expect(delivery.attempts == 0)
   }
 
-  @Test("An answer between crashes starts their count anew")
+  @Test("An answer between crashes restarts their count")
   func crashesInterrupted() {
     var delivery = Delivery.sample(at: now)
     let outcomes = [.crashed("gone"), .crashed("gone"), failed(), .crashed("gone")]
@@ -198,7 +198,7 @@ struct DeliveryPolicyTests {
     #expect(delivery.state == .pending)
   }
 
-  @Test("Time that ran out between crashes does not start their count anew")
+  @Test("Time that ran out between crashes does not restart their count")
   func timeOutBetweenCrashes() {
     var delivery = Delivery.sample(at: now)
     for outcome in [.crashed("signal 4"), .timedOut("late"), .crashed("signal 4")]

@@ -14,7 +14,7 @@ import TestSupport
 /// fail, crash their worker or find no worker.
 struct DispatchModel {
   /// A violated guarantee.
-  struct Finding: Error, CustomStringConvertible {
+  struct ModelError: Error, CustomStringConvertible {
     var description: String
   }
 
@@ -142,7 +142,7 @@ struct DispatchModel {
     var all: [Delivery] = []
     for sequence in sequences {
       guard let event = try await store.event(at: EventPlace(sequence: sequence, index: 0)) else {
-        throw Finding(description: "event \(sequence) is lost")
+        throw ModelError(description: "event \(sequence) is lost")
       }
       for function in Self.functions {
         let id = DeliveryID(sequence: sequence, changeIndex: 0, function: function)
@@ -156,7 +156,7 @@ struct DispatchModel {
         all.append(delivery)
       }
     }
-    ShardNews.tell(all, by: "\(nodes[index].id)", in: &write.batch)
+    ShardNotices.tell(all, by: "\(nodes[index].id)", in: &write.batch)
     if hardship.isAlone {
       for (function, candidates) in write.new
       where nodes[index].dispatch.add(candidates, of: function) { write.left.append(function) }
@@ -166,7 +166,7 @@ struct DispatchModel {
   }
 
   private mutating func look(_ index: Int) async throws {
-    let news = try await ShardNews.take(
+    let news = try await ShardNotices.take(
       for: nodes[index].claims,
       by: "\(nodes[index].id)",
       from: storage
@@ -184,27 +184,27 @@ struct DispatchModel {
   private mutating func begin(_ start: DispatchState.Start, on index: Int) throws {
     let delivery = start.delivery
     guard start.event != nil else {
-      throw Finding(description: "\(delivery.id) has no event")
+      throw ModelError(description: "\(delivery.id) has no event")
     }
     let others = nodes[index].running.filter { $0.lane == delivery.lane }
     guard others.isEmpty else {
-      throw Finding(description: "\(delivery.id) runs beside \(others[0].id) of its lane")
+      throw ModelError(description: "\(delivery.id) runs beside \(others[0].id) of its lane")
     }
     // A live dispatcher whose claim expired may continue with the deliveries that it had.
     for (sequence, document) in events
     where !hardship.expiries && sequence < delivery.id.sequence && document == delivery.subject {
       let earlier = DeliveryID(sequence: sequence, changeIndex: 0, function: delivery.id.function)
       guard ended.contains(earlier) else {
-        throw Finding(description: "\(delivery.id) runs before \(earlier) of its lane")
+        throw ModelError(description: "\(delivery.id) runs before \(earlier) of its lane")
       }
     }
     if !hardship.crashes, !hardship.expiries {
       guard !succeeded.contains(delivery.id) else {
-        throw Finding(description: "\(delivery.id) had succeeded and runs again")
+        throw ModelError(description: "\(delivery.id) had succeeded and runs again")
       }
       let lane = "\(delivery.id.function) \(delivery.subject)"
       if let last = order[lane]?.last, last > delivery.id.sequence {
-        throw Finding(description: "\(delivery.id) runs after \(last) of its lane")
+        throw ModelError(description: "\(delivery.id) runs after \(last) of its lane")
       }
       order[lane, default: []].append(delivery.id.sequence)
     }
@@ -217,10 +217,11 @@ struct DispatchModel {
     guard !nodes[index].running.isEmpty else { return }
     let place = Int.random(in: nodes[index].running.indices, using: &generator)
     let delivery = nodes[index].running.remove(at: place)
-    let fate = hardship.failures ? Int.random(in: 0..<10, using: &generator) : 9
+    let outcome = hardship.failures ? Int.random(in: 0..<10, using: &generator) : 9
     let id = delivery.id
-    switch fate {
-    case 0: nodes[index].dispatch.change(id.function) { $0.release(id.place, asSuspect: true) }
+    switch outcome {
+    case 0:
+      nodes[index].dispatch.change(id.function) { $0.release(id.place, asCrashCandidate: true) }
     case 1:
       let now = now
       _ = nodes[index].dispatch.change(id.function) { backlog in
@@ -243,7 +244,7 @@ struct DispatchModel {
 
   private mutating func finish(_ new: Delivery, on index: Int) {
     let end = nodes[index].dispatch.change(new.id.function) { backlog in
-      backlog.workerAnswered()
+      backlog.workerResponded()
       return backlog.finish(new)
     }
     guard let end else { return }
@@ -345,7 +346,7 @@ struct DispatchModel {
   private mutating func give(_ shard: Shard, to index: Int) async throws {
     var batch = StorageBatch()
     batch.put(ClaimKeeper.shards, [shard.number], Array("\(nodes[index].id)".utf8))
-    batch.deleteRange(ShardNews.keyspace, from: [shard.number], to: [shard.number + 1])
+    batch.deleteRange(ShardNotices.keyspace, from: [shard.number], to: [shard.number + 1])
     let version = try await storage.commit(batch)
     nodes[index].claims[shard] = VersionExpectation(
       ClaimKeeper.shards,
@@ -428,24 +429,24 @@ struct DispatchModel {
           limit: 5,
           scanMax: .max
         ) { _ in true }
-        throw Finding(description: "pending for ever: \(left.map { "\($0.id) \($0.subject)" })")
+        throw ModelError(description: "pending for ever: \(left.map { "\($0.id) \($0.subject)" })")
       }
     }
     for sequence in events.keys {
       for function in Self.functions {
         let id = DeliveryID(sequence: sequence, changeIndex: 0, function: function)
         guard try await store.delivery(id)?.state == .succeeded else {
-          throw Finding(description: "\(id) is lost")
+          throw ModelError(description: "\(id) is lost")
         }
         let isCalm = !hardship.crashes && !hardship.expiries && !hardship.failures
         guard !isCalm || runs[id] == 1 else {
-          throw Finding(description: "\(id) ran \(runs[id] ?? 0) times although nothing failed")
+          throw ModelError(description: "\(id) ran \(runs[id] ?? 0) times although nothing failed")
         }
       }
     }
-    for keyspace in [DeliveryStore.due, DeliveryStore.lanes, ShardNews.keyspace] {
+    for keyspace in [DeliveryStore.due, DeliveryStore.lanes, ShardNotices.keyspace] {
       guard try await store.count(keyspace) == 0 else {
-        throw Finding(description: "rows are left in \(keyspace.name)")
+        throw ModelError(description: "rows are left in \(keyspace.name)")
       }
     }
   }

@@ -15,7 +15,9 @@ struct DispatchModelTests {
     try await play(DispatchModel.Hardship(failures: true))
   }
 
-  @Test("Whatever crashes and whoever loses a claim, each event is delivered and settles")
+  @Test(
+    "Whatever crashes and whichever dispatcher loses a claim, each event is delivered and settles"
+  )
   func everything() async throws {
     try await play(DispatchModel.Hardship(crashes: true, expiries: true, failures: true))
   }
@@ -56,7 +58,7 @@ struct DispatchModelTests {
       var model = DispatchModel(seed: seed, hardship: hardship)
       do {
         try await model.play(steps: Self.steps / 20)
-      } catch let finding as DispatchModel.Finding {
+      } catch let finding as DispatchModel.ModelError {
         Issue.record("seed \(seed): \(finding)")
         return
       }

@@ -166,14 +166,14 @@ struct FunctionBacklogTests {
   }
 
   @Test("Suspects run a few at a time, and others pass them")
-  func suspects() {
+  func crashCandidates() {
     var backlog = backlog()
     _ = backlog.add((1...8).map { candidate($0) }, room: room)
     _ = started(&backlog, at: now)
-    for place in places(1, 2, 3, 4, 5, 6) { backlog.release(place, asSuspect: true) }
-    backlog.release(places(8)[0], asSuspect: false)
+    for place in places(1, 2, 3, 4, 5, 6) { backlog.release(place, asCrashCandidate: true) }
+    backlog.release(places(8)[0], asCrashCandidate: false)
     var apart: [Bool] = []
-    while let entry = backlog.start(now: now) { apart.append(entry.isSuspect) }
+    while let entry = backlog.start(now: now) { apart.append(entry.isCrashCandidate) }
 
     #expect(apart.count { $0 } == 4)
     #expect(apart.count { !$0 } == 1)
@@ -182,11 +182,11 @@ struct FunctionBacklogTests {
   @Test("As many suspects run at one time as the function may have workers for them")
   func suspectsByInstances() {
     for instances in [1, 2, 4] {
-      let apartMax = FunctionEndpoint.apartMax(instances: instances)
-      var backlog = backlog(DispatchLimits(apartMax: apartMax))
+      let isolatedMax = FunctionEndpoint.isolatedMax(instances: instances)
+      var backlog = backlog(DispatchLimits(isolatedMax: isolatedMax))
       _ = backlog.add((1...8).map { candidate($0) }, room: room)
       _ = started(&backlog, at: now)
-      for place in places(1, 2, 3, 4, 5, 6, 7, 8) { backlog.release(place, asSuspect: true) }
+      for place in places(1, 2, 3, 4, 5, 6, 7, 8) { backlog.release(place, asCrashCandidate: true) }
 
       let result = started(&backlog, at: now)
       #expect(result == Array(1...UInt64(instances)))
@@ -205,7 +205,7 @@ struct FunctionBacklogTests {
     _ = backlog.apply(
       DeliveryStore.Loaded(candidates: [candidate(2, document: "a/a")], position: places(2)[0])
     )
-    backlog.release(places(1)[0], asSuspect: false)
+    backlog.release(places(1)[0], asCrashCandidate: false)
 
     #expect(backlog.entries.isEmpty && backlog.wantsLoad(now: now))
     let result = started(&backlog, at: now)
@@ -338,7 +338,7 @@ struct FunctionBacklogTests {
     _ = backlog.notStarted(places(1)[0], now: later, wait: waits)
     #expect(backlog.nextTime == later.advanced(by: .seconds(2)))
 
-    backlog.workerAnswered()
+    backlog.workerResponded()
     #expect(backlog.unstartableSince == nil)
     let result17 = started(&backlog, at: later)
     #expect(result17 == [1])

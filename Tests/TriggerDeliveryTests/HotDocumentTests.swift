@@ -46,7 +46,7 @@ struct HotDocumentTests {
       }
     }
 
-    func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
       let document = request.field("ce-document") ?? ""
       let sequence = (request.field("ce-id")?.split(separator: ".").first).flatMap { UInt64($0) }
       let due = state.withLock { state in
@@ -65,7 +65,7 @@ struct HotDocumentTests {
           if isOpen { continuation.resume() }
         }
       }
-      return InvocationReply(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
+      return InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
     }
   }
 

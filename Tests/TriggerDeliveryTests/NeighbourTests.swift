@@ -150,7 +150,7 @@ struct NeighbourTests {
     }
   }
 
-  @Test("A function that has workers again runs what waited, and the day begins anew")
+  @Test("A function that has workers again runs what waited, and the day starts over")
   func startsAgain() async throws {
     let invoker = ScriptedInvoker()
     invoker.set("f") { $0 <= 3 ? .error(.overloaded) : .ok }

@@ -67,7 +67,7 @@ final class ScriptedInvoker: FunctionInvoker {
     }
   }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     let fields = request.head.headerFields
     let run = Run(
       function: request.function,
@@ -90,13 +90,13 @@ final class ScriptedInvoker: FunctionInvoker {
     defer { state.withLock { $0.running -= 1 } }
     switch try await handler?(number) ?? .ok {
     case .ok:
-      return InvocationReply(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
+      return InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
     case .failure(let text, let advice):
       var head = HTTPResponse(status: .internalServerError)
       head.headerFields[RetryAdvice.header] = advice?.headerValue
-      return InvocationReply(head: head, body: .whole(ByteBuffer(string: text)))
+      return InvocationResponse(head: head, body: .whole(ByteBuffer(string: text)))
     case .body(let pieces):
-      return InvocationReply(head: HTTPResponse(status: .ok), body: .stream(pieces))
+      return InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(pieces))
     case .error(let kind):
       throw InvocationError(kind, "ended as scripted.")
     }

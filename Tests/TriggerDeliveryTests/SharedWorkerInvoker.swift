@@ -8,7 +8,7 @@ import Synchronization
 /// Isolated invocations have a worker of their own. A shared worker responds when the expected
 /// number of invocations has arrived, so that a test decides which ones run together.
 final class SharedWorkerInvoker: FunctionInvoker {
-  private typealias Waiter = CheckedContinuation<InvocationReply, any Error>
+  private typealias Waiter = CheckedContinuation<InvocationResponse, any Error>
 
   private struct State {
     var together: [String: [(document: String, waiter: Waiter)]] = [:]
@@ -29,10 +29,10 @@ final class SharedWorkerInvoker: FunctionInvoker {
   /// The number of runs by `{function} {document}`.
   var runs: [String: Int] { state.withLock { $0.runs } }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     let document = request.head.headerFields[fieldName("ce-document")] ?? ""
     state.withLock { $0.runs["\(request.function) \(document)", default: 0] += 1 }
-    if request.runsApart {
+    if request.runsIsolated {
       if isPoison(document) { throw InvocationError(.crashed, "It trapped.") }
       return Self.success
     }
@@ -56,7 +56,7 @@ final class SharedWorkerInvoker: FunctionInvoker {
     }
   }
 
-  private static let success = InvocationReply(
+  private static let success = InvocationResponse(
     head: HTTPResponse(status: .ok),
     body: .whole(ByteBuffer())
   )

@@ -19,7 +19,7 @@ struct SharingTests {
       bench = DeliveryBench(
         storage: storage,
         invoker: invoker,
-        configuration: .init(sharingBeat: .milliseconds(40)),
+        configuration: .init(claimHeartbeat: .milliseconds(40)),
         realClock: ContinuousClock()
       )
       try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])

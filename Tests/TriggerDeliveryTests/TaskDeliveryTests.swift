@@ -300,7 +300,7 @@ struct TaskDeliveryTests {
     }
   }
 
-  @Test("A deleted task does not run and its name stays taken; one that is gone is told")
+  @Test("A deleted task does not run and its name stays taken; one that is gone is reported")
   func deleting() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(10))

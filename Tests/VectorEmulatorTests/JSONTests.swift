@@ -5,7 +5,7 @@ import Testing
 
 @testable import VectorEmulator
 
-@Suite("JSON of the vector door")
+@Suite("JSON of the vector service")
 struct JSONTests {
   private static let texts: [(String, JSON)] = [
     ("null", .null), (" true ", true), ("[]", []), ("{}", [:]), ("-0.5e2", .number(-50)),

@@ -187,9 +187,9 @@ struct VectorSearchTests {
   }
 
   private static let filters: [MetadataFilter] = [
-    .equal("colour", .string("red")), .equal("tags", .string("x")),
-    .notEqual("colour", .string("red")),
-    .isIn("colour", [.string("red"), .string("blue"), .string("none")]),
+    .equal("color", .string("red")), .equal("tags", .string("x")),
+    .notEqual("color", .string("red")),
+    .isIn("color", [.string("red"), .string("blue"), .string("none")]),
     .isNotIn("tags", [.string("x")]),
     .compare("year", .greaterOrEqual, 5), .compare("year", .less, 2), .exists("year", false),
     .and([
@@ -197,16 +197,16 @@ struct VectorSearchTests {
       .equal("ok", .boolean(true)),
     ]),
     .or([
-      .equal("colour", .string("red")), .and([.equal("year", .number(3)), .exists("tags", true)]),
+      .equal("color", .string("red")), .and([.equal("year", .number(3)), .exists("tags", true)]),
     ]),
-    .or([.equal("colour", .string("red")), .exists("tags", false)]), .and([]), .or([]),
-    .and([.notEqual("colour", .string("red"))]), .isIn("year", [.number(1), .string("red")]),
+    .or([.equal("color", .string("red")), .exists("tags", false)]), .and([]), .or([]),
+    .and([.notEqual("color", .string("red"))]), .isIn("year", [.number(1), .string("red")]),
   ]
 
   private func randomMetadata(_ generator: inout SeededGenerator) -> [String: MetadataValue] {
     var metadata: [String: MetadataValue] = [:]
     if Bool.random(using: &generator) {
-      metadata["colour"] = .string(
+      metadata["color"] = .string(
         ["red", "green", "blue"].randomElement(using: &generator) ?? "red"
       )
     }

@@ -75,16 +75,16 @@ struct WebChannelsTests {
     async let all = page.text(back)
     let report = await page.request(.post, "SID=\(id)&RID=2&AID=0", Page.form(["second"], from: 1))
     #expect(try await page.text(report).split(separator: "\n").count == 2)
-    let told = try await all
-    #expect(told.contains(#",[{"b":1}]]"#))
-    let end = try #require(told.firstRange(of: #",["close"]]"#))
+    let sent = try await all
+    #expect(sent.contains(#",[{"b":1}]]"#))
+    let end = try #require(sent.firstRange(of: #",["close"]]"#))
     #expect(
-      told[..<end.lowerBound].contains(
+      sent[..<end.lowerBound].contains(
         #",[{"error":{"code":404,"message":"No \"such\" thing","status":"NOT_FOUND"}}]],"#
       )
     )
     // The acknowledgement of the last array ends the session.
-    let last = told[..<end.lowerBound].split(separator: "[").last ?? ""
+    let last = sent[..<end.lowerBound].split(separator: "[").last ?? ""
     _ = await page.request(.post, "SID=\(id)&RID=3&AID=\(last)", "count=0")
     await page.untilOver(id)
   }
@@ -173,8 +173,8 @@ struct WebChannelsTests {
     let second = try await page.open("m")
     await iterator.next()
     for id in [first, second] {
-      let told = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=1"))
-      #expect(told.contains("[1,[0123456789]]"))
+      let sent = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=1"))
+      #expect(sent.contains("[1,[0123456789]]"))
     }
     #expect(made.withLock { $0 } == 3)
     _ = await page.request(.post, "SID=\(second)&RID=2&AID=1", "count=0")
@@ -195,8 +195,8 @@ struct WebChannelsTests {
     var last = 0
     for _ in 0..<20 {
       let query = "SID=\(id)&RID=rpc&AID=\(last)&CI=0"
-      let told = try await page.text(await page.request(.get, query))
-      let numbers = told.matches(of: /\[(\d+),\[/).compactMap { Int($0.1) }
+      let sent = try await page.text(await page.request(.get, query))
+      let numbers = sent.matches(of: /\[(\d+),\[/).compactMap { Int($0.1) }
       #expect(numbers == Array(last + 1...last + numbers.count))
       last += numbers.count
     }
@@ -293,8 +293,8 @@ struct WebChannelsTests {
   func headers() async throws {
     let channels = WebChannels()
     let page = Page(channels: channels) { stream in
-      let told = stream.headers.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
-      try await stream.send { "\"\(told)\"" }
+      let sent = stream.headers.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
+      try await stream.send { "\"\(sent)\"" }
     }
     let many = (0...100).map { "n\($0):v%0D%0A" }.joined()
     let long = "n:" + String(repeating: "v", count: 64 << 10)
@@ -306,8 +306,8 @@ struct WebChannelsTests {
     let list = "A:1%0D%0Aa b:2%0D%0A:authority:3%0D%0AB: 4%00%0D%0Aa:5"
     let opened = await page.request(.post, "VER=8", "headers=\(list)")
     let id = String(try await page.text(opened).split(separator: "\"")[3])
-    let told = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0"))
-    #expect(told.contains(#""A=5""#) || told.contains(#""a=5""#))
+    let sent = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0"))
+    #expect(sent.contains(#""A=5""#) || sent.contains(#""a=5""#))
     channels.endAll()
   }
 

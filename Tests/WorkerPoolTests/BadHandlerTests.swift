@@ -225,7 +225,7 @@ struct BadHandlerWorkerFleetTests {
         group.addTask {
           for _ in 0..<3 {
             var call = invocation("spell", #"{"data":{"text":"a","ending":"crash"}}"#)
-            call.runsApart = true
+            call.runsIsolated = true
             let error = await #expect(throws: InvocationError.self) {
               try await fleet.invoke(call)
             }

@@ -89,14 +89,14 @@ struct ConnectionStateMachineTests {
     #expect(closed.closed() == .finishAbandoned)
   }
 
-  @Test("A connection that ends before the reply breaks the exchange; an idle one breaks nothing")
+  @Test("A connection that ends before the reply breaks the invocation; an idle one breaks nothing")
   func closed() {
     var awaiting = busy()
-    #expect(awaiting.closed() == .breakExchange)
+    #expect(awaiting.closed() == .breakInvocation)
 
     var streaming = busy()
     _ = streaming.head(head(length: nil))
-    #expect(streaming.closed() == .breakExchange)
+    #expect(streaming.closed() == .breakInvocation)
     #expect(streaming.closed() == .none)
 
     var idle = ConnectionStateMachine(wholeBytesMax: 10)

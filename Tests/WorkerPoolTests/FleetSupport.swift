@@ -65,7 +65,7 @@ extension WorkerFleet {
     _ body: String = #"{"data":null}"#,
     id: String = "test",
     timeout: Duration? = nil
-  ) async throws -> InvocationReply {
+  ) async throws -> InvocationResponse {
     try await invoke(invocation(function, body, id: id, timeout: timeout))
   }
 }
@@ -92,7 +92,7 @@ func invocation(
   )
 }
 
-extension InvocationReply {
+extension InvocationResponse {
   var text: String {
     get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
   }

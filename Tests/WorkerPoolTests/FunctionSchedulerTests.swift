@@ -163,7 +163,7 @@ struct FunctionSchedulerTests {
       ]
     )
     #expect(scheduler.advance(to: .milliseconds(2_999)) == [])
-    #expect(scheduler.advance(to: .seconds(3)) == [.fail(id(2), .waitedInVain)])
+    #expect(scheduler.advance(to: .seconds(3)) == [.fail(id(2), .waitTimedOut)])
     #expect(scheduler.wake == .milliseconds(5_500))
     #expect(
       scheduler.advance(to: .milliseconds(5_500)) == [.fail(id(1), .timedOut), .cancel(id(1))]
@@ -177,7 +177,7 @@ struct FunctionSchedulerTests {
 
     #expect(scheduler.advance(to: .milliseconds(59_999)) == [])
     #expect(
-      scheduler.advance(to: .seconds(60)) == [.fail(id(1), .waitedInVain), .terminate(worker(1))]
+      scheduler.advance(to: .seconds(60)) == [.fail(id(1), .waitTimedOut), .terminate(worker(1))]
     )
   }
 
@@ -284,7 +284,7 @@ struct FunctionSchedulerTests {
     _ = scheduler.submit(id(1), timeout: .seconds(5), waitsUntil: .seconds(2), now: .seconds(1))
 
     #expect(
-      scheduler.advance(to: .seconds(2)) == [.fail(id(1), .waitedInVain), .terminate(worker(1))]
+      scheduler.advance(to: .seconds(2)) == [.fail(id(1), .waitTimedOut), .terminate(worker(1))]
     )
   }
 
@@ -646,13 +646,13 @@ struct FunctionSchedulerTests {
       case 0, 1, 2:
         next += 1
         open.insert(ID(number: next))
-        let runsApart = Int.random(in: 0..<4, using: &generator) == 0
-        if runsApart { apart.insert(ID(number: next)) }
+        let runsIsolated = Int.random(in: 0..<4, using: &generator) == 0
+        if runsIsolated { apart.insert(ID(number: next)) }
         apply(
           scheduler.submit(
             ID(number: next),
             timeout: .seconds(5),
-            runsApart: runsApart,
+            runsIsolated: runsIsolated,
             now: now
           )
         )

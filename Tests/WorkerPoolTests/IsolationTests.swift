@@ -34,7 +34,7 @@ struct IsolationTests {
     apart: Bool = false,
     at now: Duration = .zero
   ) -> [Action] {
-    scheduler.submit(id(number), timeout: .seconds(60), runsApart: apart, now: now)
+    scheduler.submit(id(number), timeout: .seconds(60), runsIsolated: apart, now: now)
   }
 
   @Test("Who was alone in a worker that died is told so, and who was not, too")
@@ -202,7 +202,7 @@ struct IsolationTests {
 
     #expect(scheduler.workers.tally.reserved == 4)
     #expect(scheduler.workers.tally.all == 4)
-    #expect(scheduler.limits.apartMax == FunctionEndpoint.apartMax(instances: 4))
+    #expect(scheduler.limits.isolatedMax == FunctionEndpoint.isolatedMax(instances: 4))
     #expect(submit(&scheduler, 7) == [.start(worker(5))])
     #expect(scheduler.workerStarted(worker(5), now: .zero) == [.run(id(7), on: worker(5))])
   }

@@ -70,7 +70,7 @@ struct StartGateTests {
     gate.yields(1)
 
     #expect(gate.sharesMissing == 1)
-    #expect(gate.placesUnpromised == 0)
+    #expect(gate.placesUnassigned == 0)
     gate.leaves(2)
     #expect(gate.placesMissing + gate.sharesMissing == 0)
     gate.leaves(1)
@@ -122,22 +122,22 @@ struct StartGateTests {
   }
 
   @Test("Who has two more than one who waits has to give one up")
-  func richest() {
+  func ownerWithMostWorkers() {
     var gate = gate(startingMax: 10, liveMax: 3, serving: ["a", "b", "c"])
     _ = request(&gate, 1, of: "a")
     _ = request(&gate, 2, of: "a")
     _ = request(&gate, 3, of: "b")
-    #expect(gate.richest == nil)
+    #expect(gate.ownerWithMostWorkers == nil)
 
     _ = request(&gate, 4, of: "b")
-    #expect(gate.richest == nil, "It would only change whose turn it is")
+    #expect(gate.ownerWithMostWorkers == nil, "It would only change whose turn it is")
     gate.withdraw(4, of: "b")
     _ = request(&gate, 4, of: "c")
-    #expect(gate.richest == "a")
+    #expect(gate.ownerWithMostWorkers == "a")
     gate.leaves(1)
     #expect(gate.exited(1, now: .zero) == [4])
     _ = request(&gate, 5, of: "a")
-    #expect(gate.richest == nil, "All have one")
+    #expect(gate.ownerWithMostWorkers == nil, "All have one")
   }
 
   // MARK: First places
@@ -205,7 +205,7 @@ struct StartGateTests {
     #expect(request(300, from: 0, of: "f0", &gate) == 101)
     for index in 1..<500 { _ = request(&gate, 1_000 + index, of: "f\(index)") }
     #expect(gate.firstsMissing == 499 - (200 - 4 - 101))
-    #expect(gate.richest == "f0")
+    #expect(gate.ownerWithMostWorkers == "f0")
   }
 
   @Test("A deployment finds places that no function that serves may take")
@@ -258,14 +258,14 @@ struct StartGateTests {
 
     #expect(request(&gate, 200, of: "a2") == [])
     #expect(request(&gate, 201, of: "b2") == [])
-    #expect(gate.stays("a1") && gate.richest == nil)
-    #expect(gate.firstsUnpromised == 2)
+    #expect(gate.stays("a1") && gate.ownerWithMostWorkers == nil)
+    #expect(gate.firstWorkersUnassigned == 2)
     gate.ends("b1")
-    #expect(gate.firstsUnpromised == 1 && !gate.stays("b1"))
+    #expect(gate.firstWorkersUnassigned == 1 && !gate.stays("b1"))
     #expect(gate.exited(100, now: .zero) == [200])
     #expect(request(&gate, 202, of: "a2") == [], "Replaced workers hold the further places")
     gate.ends("a1")
-    #expect(gate.firstsUnpromised == 0)
+    #expect(gate.firstWorkersUnassigned == 0)
     #expect(gate.exited(0, now: .zero) == [201])
   }
 }

@@ -40,28 +40,28 @@ struct WorkerConnectionTests {
       #expect(String(buffer: body) == "id=1 length=0 hop=none")
       #expect(reply.head.headerFields[.connection] == nil)
       #expect(await owner.next() == .ended(isReusable: false))
-      await #expect(throws: NotSent.self) { try await owner.send("/whole", over: connection) }
+      await #expect(throws: NotSentError.self) { try await owner.send("/whole", over: connection) }
     }
   }
 
-  @Test("A reply that is cut off breaks the exchange")
+  @Test("A reply that is cut off breaks the invocation")
   func cut() async throws {
     try await withConnection { connection, owner in
       let reply = try await owner.send("/cut", over: connection)
       #expect(await owner.next() == .broke)
 
-      await #expect(throws: Cut.self) { _ = try await reply.body.collect(upTo: 100) }
+      await #expect(throws: CutError.self) { _ = try await reply.body.collect(upTo: 100) }
     }
   }
 
-  @Test("A cancelled exchange half-closes; what the worker answers then settles it")
+  @Test("A cancelled invocation half-closes; what the worker answers then settles it")
   func cancelled() async throws {
     try await withConnection { connection, owner in
-      let exchange = owner.exchange("/wait")
-      let call = Task { try await owner.send(exchange, over: connection) }
-      await owner.waitUntilStarted(exchange)
-      exchange.fail(CancellationError())
-      exchange.cancelOnConnection()
+      let invocation = owner.invocation("/wait")
+      let call = Task { try await owner.send(invocation, over: connection) }
+      await owner.waitUntilStarted(invocation)
+      invocation.fail(CancellationError())
+      invocation.cancelOnConnection()
 
       await #expect(throws: CancellationError.self) { try await call.value }
       #expect(await owner.next() == .ended(isReusable: false))
@@ -73,9 +73,9 @@ struct WorkerConnectionTests {
     try await withConnection { connection, owner in
       for _ in 0..<2 {
         let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
-        let exchange = owner.exchange("/echo", body: .stream(pieces))
+        let invocation = owner.invocation("/echo", body: .stream(pieces))
         piece.yield(ByteBuffer(string: "a"))
-        let reply = try await owner.send(exchange, over: connection)
+        let reply = try await owner.send(invocation, over: connection)
         guard case .stream(let echoed) = reply.body else {
           Issue.record("The body is not streamed")
           return
@@ -97,7 +97,7 @@ struct WorkerConnectionTests {
       let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       piece.yield(ByteBuffer(string: "a"))
       let reply = try await owner.send(
-        owner.exchange("/early", body: .stream(pieces)),
+        owner.invocation("/early", body: .stream(pieces)),
         over: connection
       )
 
@@ -111,14 +111,14 @@ struct WorkerConnectionTests {
     }
   }
 
-  @Test("A request that does not arrive whole fails its exchange")
+  @Test("A request that does not arrive whole fails its invocation")
   func cutUpload() async throws {
     try await withConnection { connection, owner in
       let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
-      piece.finish(throwing: Cut())
+      piece.finish(throwing: CutError())
 
-      await #expect(throws: Cut.self) {
-        try await owner.send(owner.exchange("/wait", body: .stream(pieces)), over: connection)
+      await #expect(throws: CutError.self) {
+        try await owner.send(owner.invocation("/wait", body: .stream(pieces)), over: connection)
       }
     }
   }
@@ -154,11 +154,11 @@ struct WorkerConnectionTests {
   }
 }
 
-private struct Cut: Error {}
-private struct NotSent: Error {}
+private struct CutError: Error {}
+private struct NotSentError: Error {}
 
 /// A recorder of the outcomes of its invocations.
-private final class Owner: ExchangeOwner {
+private final class Owner: InvocationOwner {
   enum Event: Equatable {
     case ended(isReusable: Bool)
     case broke
@@ -177,46 +177,50 @@ private final class Owner: ExchangeOwner {
     return nil
   }
 
-  func exchange(
+  func invocation(
     _ path: String,
     body: InvocationRequest.Body = .whole(ByteBuffer())
-  ) -> WorkerCall {
+  ) -> WorkerInvocation {
     var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
     head.headerFields[.connection] = "x-hop"
     head.headerFields[fieldName("x-hop")] = "1"
-    return WorkerCall(InvocationRequest(id: "1", function: "f", head: head, body: body))
+    return WorkerInvocation(InvocationRequest(id: "1", function: "f", head: head, body: body))
   }
 
-  func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationReply {
-    try await send(exchange(path), over: connection)
+  func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationResponse {
+    try await send(invocation(path), over: connection)
   }
 
-  func send(_ exchange: WorkerCall, over connection: WorkerConnection) async throws
-    -> InvocationReply
+  func send(_ invocation: WorkerInvocation, over connection: WorkerConnection) async throws
+    -> InvocationResponse
   {
     try await withCheckedThrowingContinuation { continuation in
-      let completion: WorkerCall.Completion = { continuation.resume(with: $0) }
-      #expect(exchange.begin(completion))
-      connection.send(exchange, for: self)
+      let completion: WorkerInvocation.Completion = { continuation.resume(with: $0) }
+      #expect(invocation.begin(completion))
+      connection.send(invocation, for: self)
     }
   }
 
   /// Returns once the connection carries the invocation.
-  func waitUntilStarted(_ exchange: WorkerCall) async {
-    while !exchange.isCarried { await Task.yield() }
+  func waitUntilStarted(_ invocation: WorkerInvocation) async {
+    while !invocation.isCarried { await Task.yield() }
   }
 
-  func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
+  func invocationEnded(
+    _ invocation: WorkerInvocation,
+    on connection: WorkerConnection,
+    isReusable: Bool
+  ) {
     event.yield(.ended(isReusable: isReusable))
   }
 
-  func exchangeBroke(_ exchange: WorkerCall) {
+  func invocationBroke(_ invocation: WorkerInvocation) {
     event.yield(.broke)
-    exchange.fail(Cut())
+    invocation.fail(CutError())
   }
 
-  func exchangeNotSent(_ exchange: WorkerCall) {
-    exchange.fail(NotSent())
+  func invocationNotSent(_ invocation: WorkerInvocation) {
+    invocation.fail(NotSentError())
   }
 }
 

@@ -205,10 +205,10 @@ struct WorkerFleetTests {
     try await withFleet(["echo"]) { fleet, _ in
       let old = try #require(fleet.state.withLock { $0.current["echo"] })
       try await fleet.replaceFunctions(sample(["echo"]))
-      let exchange = WorkerCall(invocation("echo"))
+      let submitted = WorkerInvocation(invocation("echo"))
       let reply = try await withCheckedThrowingContinuation { continuation in
-        #expect(exchange.begin { continuation.resume(with: $0) })
-        old.submit(exchange)
+        #expect(submitted.begin { continuation.resume(with: $0) })
+        old.submit(submitted)
       }
       #expect(reply.head.status == .ok)
     }
@@ -319,7 +319,7 @@ struct WorkerFleetTests {
   }
 
   @Test("A request that must run apart has a process of its own beside the function's others")
-  func runsApart() async throws {
+  func runsIsolated() async throws {
     let functions = try sample(["slowEcho"]) { $0.maxInstances = 1 }
     try await withFleet(functions) { fleet, _ in
       let others = Task {
@@ -328,7 +328,7 @@ struct WorkerFleetTests {
       while fleet.statuses().allSatisfy({ $0.running == 0 }) { await Task.yield() }
 
       var apart = invocation("slowEcho", #"{"data":{"milliseconds":0,"text":"apart"}}"#)
-      apart.runsApart = true
+      apart.runsIsolated = true
       let reply = try await fleet.invoke(apart)
       #expect(try await reply.text == #"{"result":"apart"}"#)
       while fleet.statuses().contains(where: { $0.workers > 1 }) { await Task.yield() }

@@ -93,8 +93,8 @@ struct WorkerOutputTests {
     _ = output.take(line, isError: false, now: .zero)
 
     #expect(output.flush(now: .milliseconds(500)) == [])
-    let told = output.flush(now: .seconds(2)).map(\.message)
-    #expect(told == ["1 lines too many (1 bytes) were dropped; log less."])
+    let reported = output.flush(now: .seconds(2)).map(\.message)
+    #expect(reported == ["1 lines too many (1 bytes) were dropped; log less."])
     #expect(output.finish() == [])
   }
 

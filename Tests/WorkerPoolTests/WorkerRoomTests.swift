@@ -28,7 +28,7 @@ struct WorkerRoomTests {
   private func hang(
     _ fleet: WorkerFleet,
     beside running: Int
-  ) async -> Task<InvocationReply, any Error> {
+  ) async -> Task<InvocationResponse, any Error> {
     let call = Task { try await fleet.call("hang", #"{"data":{}}"#) }
     while !Task.isCancelled,
       fleet.statuses().reduce(0, { $0 + $1.running }) <= running
@@ -47,7 +47,7 @@ struct WorkerRoomTests {
   func idle() async throws {
     let names = ["hang", "echo", "whoAmI", "count"]
     try await withFleet(functions(names), quiet(workersMax: 4)) { fleet, _ in
-      var calls: [Task<InvocationReply, any Error>] = []
+      var calls: [Task<InvocationResponse, any Error>] = []
       while calls.count < 3 { calls.append(await hang(fleet, beside: calls.count)) }
       for call in calls { call.cancel() }
       for call in calls { _ = await call.result }
@@ -68,7 +68,7 @@ struct WorkerRoomTests {
   @Test("A worker that becomes idle makes room although a busy one was asked before")
   func idleAfterBusy() async throws {
     try await withFleet(functions(["hang", "echo"]), quiet(workersMax: 3)) { fleet, _ in
-      var calls: [Task<InvocationReply, any Error>] = []
+      var calls: [Task<InvocationResponse, any Error>] = []
       while calls.count < 3 { calls.append(await hang(fleet, beside: calls.count)) }
       let waiting = Task { try await fleet.call("echo") }
       while !Task.isCancelled, self.waiting(fleet) == 0 { await Task.yield() }
@@ -147,7 +147,7 @@ struct WorkerRoomTests {
   }
 
   @Test("An event that finds no worker free in time is not said to have taken too long")
-  func waitedInVain() async throws {
+  func waitTimedOut() async throws {
     let functions = try sample(["hang"]) {
       $0.concurrency = 1
       $0.maxInstances = 1

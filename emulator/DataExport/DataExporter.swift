@@ -15,14 +15,14 @@ package struct DataExporter: Sendable {
   static let vectorsFolder = "vectors_export"
 
   let store: DocumentDatabase
-  let vectors: VectorCatalogue
+  let vectors: VectorCatalog
   let version: String
   let fileBytesMax: Int
 
   /// Creates an exporter for a suite's data; `version` is the program's version.
   package init(
     store: DocumentDatabase,
-    vectors: VectorCatalogue,
+    vectors: VectorCatalog,
     version: String,
     fileBytesMax: Int = Self.fileBytesMax
   ) {

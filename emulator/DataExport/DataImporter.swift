@@ -13,7 +13,7 @@ package import VectorIndex
 /// an import completes.
 package final class DataImporter: Sendable {
   private let store: DocumentDatabase
-  private let vectors: VectorCatalogue
+  private let vectors: VectorCatalog
   private let storage: any OrderedStorage
   private let project: String
   private let now: @Sendable () -> Timestamp
@@ -22,7 +22,7 @@ package final class DataImporter: Sendable {
   /// Creates an importer into the suite's data; documents of other projects are moved to `project`.
   package init(
     store: DocumentDatabase,
-    vectors: VectorCatalogue,
+    vectors: VectorCatalog,
     storage: any OrderedStorage,
     project: String,
     now: @escaping @Sendable () -> Timestamp
@@ -156,7 +156,7 @@ package final class DataImporter: Sendable {
     var dimensions: [String: Int] = [:]
     for index in source.metadata.indexes {
       let description = try index.description
-      try VectorCatalogue.check(description)
+      try VectorCatalog.check(description)
       dimensions[index.name] = index.dimension
       if !options.replaces,
         let existing = vectors.indexes().first(where: { $0.name == index.name }),
@@ -175,7 +175,7 @@ package final class DataImporter: Sendable {
         throw reader.invalid("the index \"\(row.index)\" is not in the metadata")
       }
       do {
-        try VectorCatalogue.check(row.record, dimension: dimension)
+        try VectorCatalog.check(row.record, dimension: dimension)
       } catch let error as StatusError {
         throw reader.invalid(error.statusMessage)
       }
@@ -289,7 +289,7 @@ extension Bool {
 }
 
 extension VectorMetadata.Index {
-  /// The description of the index for the catalogue; throws for an unknown metric.
+  /// The description of the index for the catalog; throws for an unknown metric.
   var description: VectorIndexDescription {
     get throws {
       guard let metric = VectorIndexDescription.Metric(rawValue: metric) else {

@@ -216,7 +216,7 @@ enum DiskError {
     default:
       StatusError(
         .failedPrecondition,
-        "\(path) cannot be written: \(words(number)). Mend its permissions or name another folder."
+        "\(path) cannot be written: \(words(number)). Fix its permissions or name another folder."
       )
     }
   }

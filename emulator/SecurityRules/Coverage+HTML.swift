@@ -218,13 +218,13 @@ private struct CoveragePage {
     // The members of `request` are looked up without evaluating `request` itself.
     if seen == nil, case .request = expression.kind { return inner }
     var classes = [isWhole ? "whole" : "part"]
-    if let verdict = colour(seen) { classes.append(verdict.rawValue) }
+    if let verdict = color(seen) { classes.append(verdict.rawValue) }
     return "<span class=\"\(classes.joined(separator: " "))\" title=\"\(escaped(title(seen)))\">"
       + "\(inner)</span>"
   }
 
   /// Returns the verdict that selects the color; nil if no value is Boolean or an error.
-  private func colour(_ node: Coverage.Node?) -> CoverageVerdict? {
+  private func color(_ node: Coverage.Node?) -> CoverageVerdict? {
     guard let node else { return .never }
     let isPlain = node.counts.allSatisfy { entry in
       switch entry.outcome {
@@ -239,8 +239,8 @@ private struct CoveragePage {
   private func title(_ node: Coverage.Node?) -> String {
     guard let node else { return "never evaluated" }
     var lines = node.counts.map { "\(shown($0.outcome)): \($0.count)×" }
-    let told = node.counts.reduce(0) { $0 + $1.count }
-    if node.total > told { lines.append("other values: \(node.total - told)×") }
+    let listed = node.counts.reduce(0) { $0 + $1.count }
+    if node.total > listed { lines.append("other values: \(node.total - listed)×") }
     return lines.joined(separator: "\n")
   }
 

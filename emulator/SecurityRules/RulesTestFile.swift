@@ -30,7 +30,7 @@ package struct RulesTestFile: Sendable {
   }
 
   /// An error in a test file.
-  package struct Mistake: Error, Hashable, CustomStringConvertible {
+  package struct MistakeError: Error, Hashable, CustomStringConvertible {
     /// The path of the member, such as `cases[3].method`; empty for the whole file.
     package var place: String
     package var reason: String
@@ -86,7 +86,7 @@ package struct RulesTestFile: Sendable {
     json: [UInt8],
     service: Ruleset.Service = .firestore,
     time: Timestamp = standardTime
-  ) throws(Mistake) {
+  ) throws(MistakeError) {
     cases = try RulesTestReader(time: time, service: service).cases(json)
   }
 

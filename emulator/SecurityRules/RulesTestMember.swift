@@ -4,7 +4,7 @@ import JSONText
 
 /// A value in a test file with its location, which error messages name.
 struct RulesTestMember {
-  typealias Mistake = RulesTestFile.Mistake
+  typealias MistakeError = RulesTestFile.MistakeError
 
   /// A parsed JSON value.
   private indirect enum JSON {
@@ -46,22 +46,22 @@ struct RulesTestMember {
   }
 
   /// Parses a whole file.
-  init(json text: [UInt8]) throws(Mistake) {
+  init(json text: [UInt8]) throws(MistakeError) {
     var parser = JSONParser(Builder())
     do throws(JSONSyntaxError) { self.init("", try parser.parse(text)) } catch {
       let before = text.prefix(error.offset)
       let line = before.count { $0 == UInt8(ascii: "\n") } + 1
       let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count + 1
-      throw Mistake(
+      throw MistakeError(
         place: "",
         reason: "is not JSON: \(error.reason) at line \(line), column \(column)"
       )
     }
   }
 
-  func mistake(_ reason: String) -> Mistake { Mistake(place: place, reason: reason) }
+  func mistake(_ reason: String) -> MistakeError { MistakeError(place: place, reason: reason) }
 
-  private func expected(_ what: String) -> Mistake {
+  private func expected(_ what: String) -> MistakeError {
     mistake("must be \(what), and is \(json.kind)")
   }
 
@@ -70,20 +70,20 @@ struct RulesTestMember {
   // MARK: Members and elements
 
   /// Returns the members of an object with their names, in file order.
-  func members() throws(Mistake) -> [(name: String, member: RulesTestMember)] {
+  func members() throws(MistakeError) -> [(name: String, member: RulesTestMember)] {
     guard case .object(let object) = json else { throw expected("an object") }
     var members: [(name: String, member: RulesTestMember)] = []
     var names: Set<[UInt8]> = []
     for (name, json) in object {
       let member = RulesTestMember(Self.place(of: name, in: place), json)
-      guard names.insert(Array(name.utf8)).inserted else { throw member.mistake("stands twice") }
+      guard names.insert(Array(name.utf8)).inserted else { throw member.mistake("is given twice") }
       members.append((name, member))
     }
     return members
   }
 
   /// Returns the members of an object; throws if it has a member that is not in `known`.
-  func object(_ known: [String]) throws(Mistake) -> [String: RulesTestMember] {
+  func object(_ known: [String]) throws(MistakeError) -> [String: RulesTestMember] {
     var members: [String: RulesTestMember] = [:]
     for (name, member) in try self.members() {
       guard known.contains(name) else {
@@ -102,20 +102,20 @@ struct RulesTestMember {
     return outer.isEmpty ? name : "\(outer).\(name)"
   }
 
-  func list() throws(Mistake) -> [RulesTestMember] {
+  func list() throws(MistakeError) -> [RulesTestMember] {
     guard case .array(let elements) = json else { throw expected("a list") }
     return elements.enumerated().map { RulesTestMember("\(place)[\($0)]", $1) }
   }
 
   // MARK: Plain values
 
-  func text() throws(Mistake) -> String {
+  func text() throws(MistakeError) -> String {
     guard case .string(let text) = json else { throw expected("a text") }
     guard !text.isEmpty else { throw mistake("must not be empty") }
     return text
   }
 
-  func flag() throws(Mistake) -> Bool {
+  func flag() throws(MistakeError) -> Bool {
     guard case .boolean(let flag) = json else { throw expected("true or false") }
     return flag
   }
@@ -123,7 +123,7 @@ struct RulesTestMember {
   /// Reads a string that must be one of the type's raw values.
   func word<Word: RawRepresentable & CaseIterable>(
     _ type: Word.Type
-  ) throws(Mistake) -> Word where Word.RawValue == String {
+  ) throws(MistakeError) -> Word where Word.RawValue == String {
     let all = Word.allCases.map(\.rawValue).joined(separator: ", ")
     guard case .string(let text) = json else { throw expected("one of \(all)") }
     guard let word = Word(rawValue: text) else {
@@ -133,14 +133,14 @@ struct RulesTestMember {
   }
 
   /// Reads an integer that is at least `least`.
-  func count(from least: Int64) throws(Mistake) -> RuleValue {
+  func count(from least: Int64) throws(MistakeError) -> RuleValue {
     guard case .number(.integer(let count)) = json, count >= least else {
       throw mistake("must be a whole number from \(least) on")
     }
     return .int(count)
   }
 
-  func timestamp() throws(Mistake) -> Timestamp {
+  func timestamp() throws(MistakeError) -> Timestamp {
     guard let timestamp = Timestamp(try text()) else {
       throw mistake("must be a time as RFC 3339 spells it, such as 2026-01-31T12:00:00Z")
     }
@@ -148,7 +148,7 @@ struct RulesTestMember {
   }
 
   /// Parses a path from the text or the name of this member.
-  func path(_ text: String) throws(Mistake) -> ResourcePath {
+  func path(_ text: String) throws(MistakeError) -> ResourcePath {
     let path = ResourcePath(slashSeparated: text)
     for (place, id) in path.segments.enumerated() {
       switch ResourceID.flaw(of: id, isCollection: place.isMultiple(of: 2)) {
@@ -160,7 +160,7 @@ struct RulesTestMember {
     return path
   }
 
-  func fieldPath() throws(Mistake) -> FieldPath {
+  func fieldPath() throws(MistakeError) -> FieldPath {
     guard let path = FieldPath(try text()) else {
       throw mistake("must be a field's name; an unusual one stands in `backticks`")
     }
@@ -169,7 +169,7 @@ struct RulesTestMember {
 
   // MARK: Stored values
 
-  func fields() throws(Mistake) -> MapValue {
+  func fields() throws(MistakeError) -> MapValue {
     var fields = MapValue()
     for (name, member) in try members() {
       guard !name.isEmpty, !ResourceID.isReserved(name) else {
@@ -180,7 +180,7 @@ struct RulesTestMember {
     return fields
   }
 
-  func value() throws(Mistake) -> FirestoreValue {
+  func value() throws(MistakeError) -> FirestoreValue {
     switch json {
     case .null: return .null
     case .boolean(let flag): return .boolean(flag)
@@ -207,7 +207,7 @@ struct RulesTestMember {
   }
 
   /// Returns the value that an object with one `$` member stands for; `self` is that member.
-  private func special(_ name: String) throws(Mistake) -> FirestoreValue {
+  private func special(_ name: String) throws(MistakeError) -> FirestoreValue {
     switch name {
     case "$timestamp": return .timestamp(try timestamp())
     case "$bytes":
@@ -233,13 +233,13 @@ struct RulesTestMember {
     }
   }
 
-  private func numbers() throws(Mistake) -> [Double] {
+  private func numbers() throws(MistakeError) -> [Double] {
     var numbers: [Double] = []
     for element in try list() { numbers.append(try element.double()) }
     return numbers
   }
 
-  private func double() throws(Mistake) -> Double {
+  private func double() throws(MistakeError) -> Double {
     switch json {
     case .number(let number): return number.double
     case .string("NaN"): return .nan

@@ -22,7 +22,7 @@ extension RulesTestReader {
   ]
 
   /// Reads objects by their names in the bucket; nil for JSON null.
-  func objects(_ member: RulesTestMember) throws(Mistake) -> [String: MapValue?] {
+  func objects(_ member: RulesTestMember) throws(MistakeError) -> [String: MapValue?] {
     var objects: [String: MapValue?] = [:]
     for (name, member) in try member.members() {
       try Self.checkObjectName(name, member)
@@ -34,12 +34,12 @@ extension RulesTestReader {
   private static func checkObjectName(
     _ name: String,
     _ member: RulesTestMember
-  ) throws(Mistake) {
+  ) throws(MistakeError) {
     guard !name.isEmpty, !name.split(separator: "/", omittingEmptySubsequences: false).contains("")
     else { throw member.mistake("must be the name of an object, such as images/a.png") }
   }
 
-  private func object(_ member: RulesTestMember) throws(Mistake) -> MapValue {
+  private func object(_ member: RulesTestMember) throws(MistakeError) -> MapValue {
     for (name, member) in try member.members() where !Self.objectMembers.contains(name) {
       throw member.mistake("is none of \(Self.objectMembers.sorted().joined(separator: ", "))")
     }
@@ -50,7 +50,7 @@ extension RulesTestReader {
     _ test: RulesTestCase,
     _ stored: RulesTestStore,
     _ request: RulesRequest
-  ) throws(Mistake) -> RulesRequest {
+  ) throws(MistakeError) -> RulesRequest {
     var request = request
     let member = try test.required("path")
     let path = try member.text()
@@ -77,7 +77,7 @@ extension RulesTestReader {
     _ before: MapValue?,
     _ path: String,
     _ test: RulesTestCase
-  ) throws(Mistake) -> MapValue? {
+  ) throws(MistakeError) -> MapValue? {
     switch method {
     case .create:
       try test.refuse(["merge"], for: .create)
@@ -96,7 +96,8 @@ extension RulesTestReader {
       switch (test["object"], test["merge"]) {
       case (let whole?, nil): return try object(whole)
       case (nil, let part?): return Self.merged(try object(part), over: before)
-      case (nil, nil): throw Mistake(place: "\(test.place).object", reason: "or merge is missing")
+      case (nil, nil):
+        throw MistakeError(place: "\(test.place).object", reason: "or merge is missing")
       case (_, let part?): throw part.mistake("must not stand beside object")
       }
     default:

@@ -3,16 +3,16 @@ import JSONText
 
 /// The reader of test files.
 struct RulesTestReader {
-  typealias Mistake = RulesTestFile.Mistake
+  typealias MistakeError = RulesTestFile.MistakeError
 
   /// The time of cases that do not set one.
   let time: Timestamp
   /// The service whose rules the cases test.
   var service = Ruleset.Service.firestore
 
-  func cases(_ json: [UInt8]) throws(Mistake) -> [RulesTestFile.Case] {
+  func cases(_ json: [UInt8]) throws(MistakeError) -> [RulesTestFile.Case] {
     guard json.count <= RulesTestFile.bytesMax else {
-      throw Mistake(
+      throw MistakeError(
         place: "",
         reason: "a file of cases can have at most \(RulesTestFile.bytesMax) bytes"
       )
@@ -23,16 +23,16 @@ struct RulesTestReader {
     )
     let stored = try file["documents"].map(documents) ?? [:]
     for (path, fields) in stored where fields == nil {
-      throw Mistake(place: "documents[\"\(path)\"]", reason: "must be an object")
+      throw MistakeError(place: "documents[\"\(path)\"]", reason: "must be an object")
     }
     var store = RulesTestStore()
     if let bucket = file["bucket"] { store.bucket = try bucket.text() }
     let objects = try file["objects"].map(self.objects) ?? [:]
     for (name, object) in objects where object == nil {
-      throw Mistake(place: "objects[\"\(name)\"]", reason: "must be an object")
+      throw MistakeError(place: "objects[\"\(name)\"]", reason: "must be an object")
     }
     store.objects = objects.compactMapValues(\.self)
-    guard let list = file["cases"] else { throw Mistake(place: "cases", reason: "is missing") }
+    guard let list = file["cases"] else { throw MistakeError(place: "cases", reason: "is missing") }
     var cases: [RulesTestFile.Case] = []
     for member in try list.list() {
       cases.append(try self.case(member, stored.compactMapValues(\.self), store))
@@ -50,12 +50,12 @@ struct RulesTestReader {
     _ member: RulesTestMember,
     _ stored: [ResourcePath: MapValue],
     _ store: RulesTestStore
-  ) throws(Mistake) -> RulesTestFile.Case {
+  ) throws(MistakeError) -> RulesTestFile.Case {
     let known = service == .storage ? Self.storageMembers : Self.members
     let test = RulesTestCase(place: member.place, members: try member.object(known))
     let name = try test.required("name").text()
-    do throws(Mistake) { return try self.case(test, name, stored, store) } catch {
-      throw Mistake(place: error.place, reason: error.reason, caseName: name)
+    do throws(MistakeError) { return try self.case(test, name, stored, store) } catch {
+      throw MistakeError(place: error.place, reason: error.reason, caseName: name)
     }
   }
 
@@ -64,7 +64,7 @@ struct RulesTestReader {
     _ name: String,
     _ stored: [ResourcePath: MapValue],
     _ store: RulesTestStore
-  ) throws(Mistake) -> RulesTestFile.Case {
+  ) throws(MistakeError) -> RulesTestFile.Case {
     let method = try test.required("method").word(AccessMethod.self)
     let own = try test["documents"].map(documents) ?? [:]
     var documents = RulesTestFile.Documents(stored: stored, own: own)
@@ -93,7 +93,7 @@ struct RulesTestReader {
     )
   }
 
-  private func timestamp(_ member: RulesTestMember) throws(Mistake) -> Timestamp {
+  private func timestamp(_ member: RulesTestMember) throws(MistakeError) -> Timestamp {
     try member.timestamp()
   }
 
@@ -102,7 +102,7 @@ struct RulesTestReader {
   /// Reads documents by path; nil for JSON null.
   private func documents(
     _ member: RulesTestMember
-  ) throws(Mistake) -> [ResourcePath: MapValue?] {
+  ) throws(MistakeError) -> [ResourcePath: MapValue?] {
     var documents: [ResourcePath: MapValue?] = [:]
     for (name, member) in try member.members() {
       let path = try member.path(name)
@@ -118,7 +118,7 @@ struct RulesTestReader {
     _ request: inout RulesRequest,
     _ documents: inout RulesTestFile.Documents,
     document test: RulesTestCase
-  ) throws(Mistake) {
+  ) throws(MistakeError) {
     let member = try test.required("path")
     let path = try member.path(try member.text())
     guard path.isDocument else {
@@ -152,11 +152,11 @@ struct RulesTestReader {
     }
   }
 
-  private func updated(_ before: MapValue, _ test: RulesTestCase) throws(Mistake) -> MapValue {
+  private func updated(_ before: MapValue, _ test: RulesTestCase) throws(MistakeError) -> MapValue {
     switch (test["data"], test["merge"]) {
     case (let data?, nil): return try data.fields()
     case (nil, let merge?): return Self.merged(try merge.fields(), over: before)
-    case (nil, nil): throw Mistake(place: "\(test.place).data", reason: "or merge is missing")
+    case (nil, nil): throw MistakeError(place: "\(test.place).data", reason: "or merge is missing")
     case (_, let merge?): throw merge.mistake("must not stand beside data")
     }
   }
@@ -183,11 +183,11 @@ struct RulesTestReader {
   /// Reads a user.
   ///
   /// The token has the default members that Firebase's own test library sets.
-  private func auth(_ member: RulesTestMember) throws(Mistake) -> RuleValue {
+  private func auth(_ member: RulesTestMember) throws(MistakeError) -> RuleValue {
     if member.isNull { return .null }
     let members = try member.object(["uid", "token"])
     guard let uid = members["uid"] else {
-      throw Mistake(place: "\(member.place).uid", reason: "is missing")
+      throw MistakeError(place: "\(member.place).uid", reason: "is missing")
     }
     let id = try uid.text()
     var token: MapValue = [
@@ -200,7 +200,7 @@ struct RulesTestReader {
 
   // MARK: Queries
 
-  private func fill(_ request: inout RulesRequest, query test: RulesTestCase) throws(Mistake) {
+  private func fill(_ request: inout RulesRequest, query test: RulesTestCase) throws(MistakeError) {
     let member = try test.required("path")
     let path = try member.path(try member.text())
     guard path.isCollection else {
@@ -225,7 +225,7 @@ struct RulesTestReader {
     request.constraints = try query["where"].map(constraints) ?? [QueryConstraints([])]
   }
 
-  private func orders(_ member: RulesTestMember) throws(Mistake) -> [String: RuleValue] {
+  private func orders(_ member: RulesTestMember) throws(MistakeError) -> [String: RuleValue] {
     var orders: [String: RuleValue] = [:]
     for order in try member.list() {
       let parts = try order.list()
@@ -245,7 +245,7 @@ struct RulesTestReader {
   /// The maximum number of alternatives of a filter, as in Firestore.
   private static let alternativesMax = 30
 
-  private func constraints(_ member: RulesTestMember) throws(Mistake) -> [QueryConstraints] {
+  private func constraints(_ member: RulesTestMember) throws(MistakeError) -> [QueryConstraints] {
     var alternatives: [[QueryConstraints.Predicate]] = [[]]
     for filter in try member.list() {
       let choices = try predicates(filter)
@@ -276,7 +276,7 @@ struct RulesTestReader {
   /// Returns the predicates of one filter, one for each of its alternatives.
   private func predicates(
     _ filter: RulesTestMember
-  ) throws(Mistake) -> [QueryConstraints.Predicate] {
+  ) throws(MistakeError) -> [QueryConstraints.Predicate] {
     let parts = try filter.list()
     guard parts.count == 3 else {
       throw filter.mistake(
@@ -291,7 +291,7 @@ struct RulesTestReader {
     ) -> QueryConstraints.Predicate {
       QueryConstraints.Predicate(path: path.segments, test: test, value: value)
     }
-    func one(_ test: QueryConstraints.Predicate.Test) throws(Mistake) -> [QueryConstraints
+    func one(_ test: QueryConstraints.Predicate.Test) throws(MistakeError) -> [QueryConstraints
       .Predicate]
     {
       [predicate(test, RuleValue(try parts[2].value()))]
@@ -310,7 +310,7 @@ struct RulesTestReader {
     }
   }
 
-  private func values(_ member: RulesTestMember) throws(Mistake) -> [RuleValue] {
+  private func values(_ member: RulesTestMember) throws(MistakeError) -> [RuleValue] {
     var values: [RuleValue] = []
     for element in try member.list() { values.append(RuleValue(try element.value())) }
     guard !values.isEmpty else { throw member.mistake("must have a value at least") }
@@ -325,9 +325,9 @@ struct RulesTestCase {
 
   subscript(name: String) -> RulesTestMember? { members[name] }
 
-  func required(_ name: String) throws(RulesTestFile.Mistake) -> RulesTestMember {
+  func required(_ name: String) throws(RulesTestFile.MistakeError) -> RulesTestMember {
     guard let member = members[name] else {
-      throw RulesTestFile.Mistake(place: "\(place).\(name)", reason: "is missing")
+      throw RulesTestFile.MistakeError(place: "\(place).\(name)", reason: "is missing")
     }
     return member
   }
@@ -335,7 +335,7 @@ struct RulesTestCase {
   func refuse(
     _ names: [String],
     for method: AccessMethod
-  ) throws(RulesTestFile.Mistake) {
+  ) throws(RulesTestFile.MistakeError) {
     for name in names {
       if let member = members[name] {
         throw member.mistake("has no meaning for \(method.rawValue)")

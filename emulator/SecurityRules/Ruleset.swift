@@ -7,7 +7,7 @@ package final class Ruleset: Sendable {
   }
 
   /// The issues for which a file is rejected; at least one of them is an error.
-  package struct Rejection: Error {
+  package struct RejectionError: Error {
     package var issues: [RulesIssue]
   }
 
@@ -36,11 +36,11 @@ package final class Ruleset: Sendable {
     name: String,
     content: String,
     service: Service = .firestore
-  ) throws(Rejection) {
+  ) throws(RejectionError) {
     source = SourceText(name: name, content: content)
     self.service = service
     guard content.utf8.count <= Self.bytesMax else {
-      throw Rejection(
+      throw RejectionError(
         issues: [
           RulesIssue(
             severity: .error,
@@ -52,10 +52,10 @@ package final class Ruleset: Sendable {
       )
     }
     let file: FileSyntax
-    do { file = try Parser.parse(source) } catch { throw Rejection(issues: error.issues) }
+    do { file = try Parser.parse(source) } catch { throw RejectionError(issues: error.issues) }
     let services = file.services.filter { $0.name == service.rawValue }
     if services.count > 1 {
-      throw Rejection(
+      throw RejectionError(
         issues: [
           RulesIssue(
             severity: .error,
@@ -82,7 +82,7 @@ package final class Ruleset: Sendable {
     }
     issues = found
     guard !issues.contains(where: { $0.severity == .error }) else {
-      throw Rejection(issues: issues)
+      throw RejectionError(issues: issues)
     }
     version = file.version
     self.matches = matches

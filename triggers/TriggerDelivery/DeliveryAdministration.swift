@@ -240,7 +240,7 @@ package final class DeliveryAdministration: Sendable {
     let shards = dispatcher.read { $0.shards }
     let own = new.filter { shards.contains(Shard(of: $0)) }
     let others = new.filter { !shards.contains(Shard(of: $0)) }
-    if !others.isEmpty { ShardNews.tell(others, by: dispatcher.id, in: &batch) }
+    if !others.isEmpty { ShardNotices.tell(others, by: dispatcher.id, in: &batch) }
     try await writer.write(batch, shards: Set(own.map { Shard(of: $0) }))
     for delivery in old { settled.forget(delivery) }
     guard !own.isEmpty else { return new }

@@ -37,7 +37,7 @@ extension DeliveryService {
     /// The time between two heartbeats, for several services that share one store.
     ///
     /// Nil if no other service can open the store. The service then claims all deliveries at once.
-    package var sharingBeat: Duration?
+    package var claimHeartbeat: Duration?
 
     /// Creates a configuration with the suite's defaults.
     package init(
@@ -54,7 +54,7 @@ extension DeliveryService {
       startsByItself: Bool = true,
       isOrdered: Bool = true,
       taskNameKept: Duration = .seconds(3600),
-      sharingBeat: Duration? = nil
+      claimHeartbeat: Duration? = nil
     ) {
       self.project = project
       self.location = location
@@ -69,7 +69,7 @@ extension DeliveryService {
       self.startsByItself = startsByItself
       self.isOrdered = isOrdered
       self.taskNameKept = taskNameKept
-      self.sharingBeat = sharingBeat
+      self.claimHeartbeat = claimHeartbeat
     }
   }
 }

@@ -70,7 +70,7 @@ package final class DeliveryService: Service {
       store: store,
       writer: writer,
       invoker: invoker,
-      taskPost: TaskPost(transport: transport),
+      taskPost: TaskSender(transport: transport),
       configuration: configuration,
       clock: clock,
       now: now,
@@ -173,17 +173,17 @@ package final class DeliveryService: Service {
   /// Sets whether later events reach functions; tasks and schedules always do.
   ///
   /// Events that happen while delivery is disabled are skipped permanently, as in Firebase's
-  /// emulators. `eventsPassedOver` counts them. Returns once all earlier events have been expanded.
+  /// emulators. `eventsSkipped` counts them. Returns once all earlier events have been expanded.
   package func setEnabled(_ isEnabled: Bool) async throws {
     if registry.current != nil { try await administration.waitForExpansion() }
     expander.isEnabled = isEnabled
   }
 
   /// The number of events since the start that functions wanted but that were skipped.
-  package var eventsPassedOver: Int { expander.passedOver }
+  package var eventsSkipped: Int { expander.skipped }
 
   /// Counts an event that another service has skipped while event delivery is disabled.
-  package func notePassedOver() { expander.notePassedOver() }
+  package func noteSkipped() { expander.noteSkipped() }
 
   /// The faults that are injected into deliveries; nil for none.
   package var faults: FaultPlan? {
@@ -318,8 +318,8 @@ package final class DeliveryService: Service {
       try await waitForDeployment()
       guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in
-        if let beat = configuration.sharingBeat {
-          group.addTask { try await self.claims.share(beat: beat) }
+        if let heartbeat = configuration.claimHeartbeat {
+          group.addTask { try await self.claims.share(heartbeat: heartbeat) }
         }
         group.addTask { try await self.claims.expand() }
         group.addTask { try await self.schedules.run() }
@@ -328,13 +328,13 @@ package final class DeliveryService: Service {
         group.addTask { try await self.retryWrites() }
         group.addTask {
           await self.dispatcher.run()
-          throw DispatchEnded()
+          throw DispatchEndedError()
         }
         defer { group.cancelAll() }
         do {
           // Only the dispatcher ends without a failure before the others.
           while try await group.next() != nil {}
-        } catch is DispatchEnded {
+        } catch is DispatchEndedError {
           return
         }
       }
@@ -344,7 +344,7 @@ package final class DeliveryService: Service {
     }
   }
 
-  private struct DispatchEnded: Error {}
+  private struct DispatchEndedError: Error {}
 
   /// Returns when functions are deployed or the server stops; counts the events until then.
   private func waitForDeployment() async throws {
@@ -374,7 +374,7 @@ package final class DeliveryService: Service {
     }
     try await undeployed.load()
     try await expander.readCursor()
-    if configuration.sharingBeat == nil { try await claims.takeAll() }
+    if configuration.claimHeartbeat == nil { try await claims.takeAll() }
     isLoaded.withLock { $0 = true }
     dispatcher.wake()
   }

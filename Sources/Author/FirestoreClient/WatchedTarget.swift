@@ -22,7 +22,7 @@ struct WatchedTarget: Sendable {
   private static let id: Int32 = 1
 
   /// The error after which listening must start again without a resume token.
-  struct BeginsAnew: Error {}
+  struct RestartError: Error {}
 
   private let target: Google_Firestore_V1_Target
   private let orders: [Query.Order]
@@ -80,7 +80,7 @@ struct WatchedTarget: Sendable {
   }
 
   /// Discards all state except for the last snapshot.
-  mutating func beginAnew() {
+  mutating func startOver() {
     documentsAtToken = [:]
     token = Data()
   }
@@ -101,7 +101,7 @@ struct WatchedTarget: Sendable {
     case .documentRemove(let removal):
       documents[try WireFormat.documentName(removal.document)] = nil
     case .filter(let filter):
-      if Int(filter.count) != documents.count { throw BeginsAnew() }
+      if Int(filter.count) != documents.count { throw RestartError() }
     case nil: break
     }
     return nil
@@ -182,8 +182,8 @@ extension FirestoreCalls {
           if let snapshot = try await state.take(answer) { await show(snapshot) }
         }
         failures = await state.hasAdvanced() ? 1 : failures + 1
-      } catch is WatchedTarget.BeginsAnew {
-        await state.beginAnew()
+      } catch is WatchedTarget.RestartError {
+        await state.startOver()
         continue
       } catch let error as FirestoreError where Self.passes(error) {
         failures = await state.hasAdvanced() ? 1 : failures + 1
@@ -221,7 +221,7 @@ private actor WatchState {
     target.request(database: database)
   }
 
-  func beginAnew() { target.beginAnew() }
+  func startOver() { target.startOver() }
 
   /// Returns true if the server has sent a response since the last call.
   func hasAdvanced() -> Bool {

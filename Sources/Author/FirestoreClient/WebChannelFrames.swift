@@ -4,7 +4,7 @@
 /// that length.
 struct WebChannelFrames {
   /// The error for bytes that are not a chunk, or for a chunk that is too long.
-  struct Malformed: Error {}
+  struct MalformedError: Error {}
 
   private let bytesMax: Int
   private var buffer: [UInt8] = []
@@ -17,18 +17,18 @@ struct WebChannelFrames {
   init(bytesMax: Int) { self.bytesMax = bytesMax }
 
   /// Adds bytes that have arrived.
-  mutating func append(_ bytes: [UInt8]) throws(Malformed) {
+  mutating func append(_ bytes: [UInt8]) throws(MalformedError) {
     if start == buffer.count {
       buffer = bytes
       start = 0
     } else {
-      guard buffer.count - start + bytes.count <= bytesMax else { throw Malformed() }
+      guard buffer.count - start + bytes.count <= bytesMax else { throw MalformedError() }
       buffer += bytes
     }
   }
 
   /// Returns the next complete chunk; nil if more bytes are needed.
-  mutating func next() throws(Malformed) -> [UInt8]? {
+  mutating func next() throws(MalformedError) -> [UInt8]? {
     if chunk == nil { chunk = try readLength() }
     guard var chunk else { return nil }
     while chunk.rest > 0, chunk.end < buffer.count {
@@ -37,7 +37,7 @@ struct WebChannelFrames {
       chunk.end += bytes
       chunk.rest -= units
     }
-    guard chunk.rest >= 0 else { throw Malformed() }
+    guard chunk.rest >= 0 else { throw MalformedError() }
     guard chunk.rest == 0 else {
       self.chunk = (chunk.rest, chunk.text - start, chunk.end - start)
       dropTaken()
@@ -48,15 +48,15 @@ struct WebChannelFrames {
     return Array(buffer[chunk.text..<chunk.end])
   }
 
-  private mutating func readLength() throws(Malformed) -> (rest: Int, text: Int, end: Int)? {
+  private mutating func readLength() throws(MalformedError) -> (rest: Int, text: Int, end: Int)? {
     guard let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) else {
-      guard buffer.count - start < 12 else { throw Malformed() }
+      guard buffer.count - start < 12 else { throw MalformedError() }
       dropTaken()
       return nil
     }
     guard let length = Int(String(decoding: buffer[start..<end], as: UTF8.self)),
       (1...bytesMax).contains(length)
-    else { throw Malformed() }
+    else { throw MalformedError() }
     return (length, end + 1, end + 1)
   }
 

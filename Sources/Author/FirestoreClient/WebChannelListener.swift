@@ -215,7 +215,7 @@ final class WebChannelListener: Sendable {
       var chunks: [[[UInt8]]] = []
       while let chunk = try frames.next() { chunks.append(try elements(chunk)) }
       return chunks
-    } catch is WebChannelFrames.Malformed {
+    } catch is WebChannelFrames.MalformedError {
       throw Self.strange("a channel has something that is no chunk, or a larger one than fits")
     }
   }

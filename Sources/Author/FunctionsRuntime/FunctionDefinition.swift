@@ -14,7 +14,7 @@ public struct FunctionDefinition: Sendable {
 
   /// The closure that responds to a request, even if the input is invalid or the handler throws.
   package typealias Responder =
-    @Sendable (InvocationRequest, FunctionScope) async -> InvocationReply
+    @Sendable (InvocationRequest, FunctionScope) async -> InvocationResponse
 
   /// Creates a function with the responder that handles its requests.
   package init(

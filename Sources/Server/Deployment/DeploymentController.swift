@@ -104,7 +104,7 @@ package actor DeploymentController {
     let id = makeID()
     do {
       try stage(binary, id)
-      let twin = isAsked ? nil : try await starts.allow(newcomer: id)
+      let duplicate = isAsked ? nil : try await starts.allow(newDeployment: id)
       progress("Asking the functions binary what it offers …")
       let manifest = try await check.manifest(
         of: folder.binary(id),
@@ -113,7 +113,7 @@ package actor DeploymentController {
       )
       let record = try record(id, of: manifest, from: source, only: only)
       progress("Starting \(record.manifest.endpoints.count) functions …")
-      try await activate(record, environment, twin: twin)
+      try await activate(record, environment, duplicate: duplicate)
       return record
     } catch {
       folder.discard(id)
@@ -277,9 +277,9 @@ package actor DeploymentController {
   private func activate(
     _ record: DeploymentRecord,
     _ environment: UserEnvironment,
-    twin: String? = nil
+    duplicate: String? = nil
   ) async throws {
-    try await start(record, environment, twin: twin)
+    try await start(record, environment, duplicate: duplicate)
     do {
       try folder.makeCurrent(record)
     } catch {
@@ -335,10 +335,10 @@ package actor DeploymentController {
   private func start(
     _ record: DeploymentRecord,
     _ environment: UserEnvironment,
-    twin: String? = nil
+    duplicate: String? = nil
   ) async throws {
     try validate(record)
-    await starts.begin(record.id, twin: twin)
+    await starts.begin(record.id, duplicate: duplicate)
     do {
       try await replace(functions(of: record, environment))
     } catch {

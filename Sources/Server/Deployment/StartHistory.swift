@@ -15,18 +15,18 @@ struct StartHistory: Codable, Sendable, Equatable {
   }
 
   /// The crash-loop candidates: deployments whose start has crashed a server.
-  var suspects: Dictionary<String, Int>.Keys { deaths.keys }
+  var crashCandidates: Dictionary<String, Int>.Keys { deaths.keys }
 
   /// Returns the number of consecutive starts of a deployment that crashed the server.
   func deaths(of id: String) -> Int { deaths[id] ?? 0 }
 
   /// True if a deployment has crashed servers too often to be started automatically.
-  func isDeadly(_ id: String) -> Bool { deaths(of: id) >= Self.deathsMax }
+  func isCrashLooping(_ id: String) -> Bool { deaths(of: id) >= Self.deathsMax }
 
-  /// Begins a start; the deployment takes over the crashes of `twin`, which has its binary.
-  mutating func begin(_ id: String, takingOver twin: String?) {
+  /// Begins a start; the deployment takes over the crashes of `duplicate`, which has its binary.
+  mutating func begin(_ id: String, takingOver duplicate: String?) {
     starting = id
-    if let twin, let count = deaths.removeValue(forKey: twin) { deaths[id] = count }
+    if let duplicate, let count = deaths.removeValue(forKey: duplicate) { deaths[id] = count }
   }
 
   /// Records that the server has survived the start of a deployment.

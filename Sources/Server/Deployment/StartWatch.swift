@@ -48,7 +48,7 @@ package actor StartWatch {
 
   /// Throws `DeploymentError` if starts of the deployment have crashed the server too often.
   func allow(_ id: String) throws {
-    guard known().isDeadly(id) else { return }
+    guard known().isCrashLooping(id) else { return }
     throw DeploymentError(
       "Deployment \(id) is not started again by itself, because the server died during each of its "
         + "last \(known().deaths(of: id)) starts. Events wait for it. `hearth functions rollback "
@@ -60,23 +60,23 @@ package actor StartWatch {
   /// Returns a deployment with the same binary that has crashed the server, if any.
   ///
   /// Throws `DeploymentError` if such a deployment has crashed it too often.
-  func allow(newcomer id: String) throws -> String? {
-    let twins = known().suspects.sorted().filter { folder.haveSameBinary($0, id) }
-    if let deadly = twins.first(where: known().isDeadly) {
+  func allow(newDeployment id: String) throws -> String? {
+    let duplicates = known().crashCandidates.sorted().filter { folder.haveSameBinary($0, id) }
+    if let failed = duplicates.first(where: known().isCrashLooping) {
       throw DeploymentError(
-        "The functions are those of deployment \(deadly), which is not started again by itself, "
-          + "because the server died during each of its last \(known().deaths(of: deadly)) starts. "
+        "The functions are those of deployment \(failed), which is not started again by itself, "
+          + "because the server died during each of its last \(known().deaths(of: failed)) starts. "
           + "`hearth deploy` deploys them nonetheless."
       )
     }
-    return twins.first
+    return duplicates.first
   }
 
-  /// Records that a deployment is being started; it takes over the crashes of `twin`.
-  func begin(_ id: String, twin: String?) {
+  /// Records that a deployment is being started; it takes over the crashes of `duplicate`.
+  func begin(_ id: String, duplicate: String?) {
     before = known()
     change { history in
-      history.begin(id, takingOver: twin)
+      history.begin(id, takingOver: duplicate)
       history.forget { $0 == id || folder.exists($0) }
     }
   }

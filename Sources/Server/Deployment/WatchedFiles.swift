@@ -80,7 +80,7 @@ struct WatchedFiles {
     case S_IFDIR:
       // A folder that cannot be listed contains no sources that a build could read.
       let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-      for name in names.sorted() where !Self.isPassedOver(name) {
+      for name in names.sorted() where !Self.isIgnored(name) {
         let inner = "\(path)/\(name)"
         guard !excluded.contains(inner) else { continue }
         look(at: inner, depth: depth + 1, left: &left, into: &found)
@@ -113,7 +113,7 @@ struct WatchedFiles {
   }
 
   /// True if a file is hidden, or is a temporary or backup file of an editor.
-  static func isPassedOver(_ name: String) -> Bool {
+  static func isIgnored(_ name: String) -> Bool {
     name.hasPrefix(".") || name.hasPrefix("#") || name.hasPrefix("~$") || name.hasSuffix("~")
       || name.hasSuffix("___jb_tmp___") || name.hasSuffix("___jb_old___") || name == "4913"
       || [".swp", ".swo", ".swx", ".tmp", ".bak", ".orig"].contains(where: name.hasSuffix)

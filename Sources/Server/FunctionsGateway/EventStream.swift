@@ -4,7 +4,7 @@ import NIOCore
 /// A callable's event stream on its way to the client.
 enum EventStream {
   /// Creates the response that ends a broken stream.
-  typealias Ending = @Sendable (any Error) -> OwnAnswer
+  typealias Ending = @Sendable (any Error) -> GatewayErrorResponse
 
   /// Returns a body that forwards whole events, and reports a failure as an error event.
   ///
@@ -13,7 +13,7 @@ enum EventStream {
   static func body(
     of pieces: AsyncThrowingStream<ByteBuffer, any Error>,
     _ ending: @escaping Ending
-  ) -> InvocationReply.Body {
+  ) -> InvocationResponse.Body {
     .produced { write in
       var frames = EventFrames()
       do {

@@ -67,10 +67,10 @@ struct InvocationGateway: Sendable {
         body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
       }
     } catch {
-      return OwnAnswer(brokenBody: error).reply(to: request.head, isHTTP: isHTTP)
+      return GatewayErrorResponse(brokenBody: error).reply(to: request.head, isHTTP: isHTTP)
     }
     let invocation = invocation(of: target, request.head, body)
-    let result: Result<InvocationReply, any Error>
+    let result: Result<InvocationResponse, any Error>
     do {
       result = .success(
         try await context.client.whileConnected { try await invoker.invoke(invocation) }
@@ -79,7 +79,7 @@ struct InvocationGateway: Sendable {
       result = .failure(error)
     }
     if case .failure = result, let failure = bounded?.failure {
-      return OwnAnswer(brokenBody: failure).reply(to: request.head, isHTTP: isHTTP)
+      return GatewayErrorResponse(brokenBody: failure).reply(to: request.head, isHTTP: isHTTP)
     }
     return response(to: request.head, invocation, endpoint, result)
   }
@@ -111,7 +111,7 @@ struct InvocationGateway: Sendable {
     to head: HTTPRequest,
     _ invocation: InvocationRequest,
     _ endpoint: FunctionEndpoint,
-    _ result: Result<InvocationReply, any Error>
+    _ result: Result<InvocationResponse, any Error>
   ) -> Response {
     switch result {
     case .success(var reply):
@@ -127,8 +127,8 @@ struct InvocationGateway: Sendable {
     }
   }
 
-  private func own(_ refusal: StatusError) -> OwnAnswer {
-    OwnAnswer(refusal.statusCode, refusal.statusMessage)
+  private func own(_ refusal: StatusError) -> GatewayErrorResponse {
+    GatewayErrorResponse(refusal.statusCode, refusal.statusMessage)
   }
 
   /// Creates the invocation, with the headers and path that the function should see.
@@ -153,7 +153,8 @@ struct InvocationGateway: Sendable {
   }
 
   /// Returns the response for an invocation that failed before its response was complete.
-  private func answer(to error: any Error, _ invocation: InvocationRequest) -> OwnAnswer {
+  private func answer(to error: any Error, _ invocation: InvocationRequest) -> GatewayErrorResponse
+  {
     let (id, function) = (invocation.id, invocation.function)
     guard let error = error as? InvocationError else {
       if !(error is CancellationError) {
@@ -162,31 +163,45 @@ struct InvocationGateway: Sendable {
           metadata: ["invocation.id": "\(id)", "function.name": "\(function)", "error": "\(error)"]
         )
       }
-      return OwnAnswer(.cancelled, "The request was cancelled.")
+      return GatewayErrorResponse(.cancelled, "The request was cancelled.")
     }
     logger.debug(
       "An invocation has no reply",
       metadata: ["invocation.id": "\(id)", "error": "\(error)"]
     )
     switch error.kind {
-    case .notFound: return OwnAnswer(.notFound, notFound(function))
+    case .notFound: return GatewayErrorResponse(.notFound, notFound(function))
     case .overloaded:
       // Cloud Run responds with 429 if all instances are busy, and callables map 429 to this code.
-      return OwnAnswer(.resourceExhausted, error.message)
+      return GatewayErrorResponse(.resourceExhausted, error.message)
     case .cannotStart:
       // The reason is in the function's log; it may contain output that clients must not see.
-      return OwnAnswer(.unavailable, "The function \(function) cannot be started; see its log.")
+      return GatewayErrorResponse(
+        .unavailable,
+        "The function \(function) cannot be started; see its log."
+      )
     case .placesTaken:
       // The message contains only numbers and function names, which a 404 lists as well.
-      return OwnAnswer(.unavailable, error.message)
+      return GatewayErrorResponse(.unavailable, error.message)
     case .drained:
-      return OwnAnswer(.unavailable, "The function \(function) is being stopped; try again.")
+      return GatewayErrorResponse(
+        .unavailable,
+        "The function \(function) is being stopped; try again."
+      )
     case .timedOut:
-      return OwnAnswer(.deadlineExceeded, "The function \(function) timed out (\(id)).")
+      return GatewayErrorResponse(.deadlineExceeded, "The function \(function) timed out (\(id)).")
     case .crashed:
-      return OwnAnswer(.internal, "The function \(function) crashed (\(id)).", isCrash: true)
+      return GatewayErrorResponse(
+        .internal,
+        "The function \(function) crashed (\(id)).",
+        isCrash: true
+      )
     case .failed:
-      return OwnAnswer(.internal, "The function \(function) failed (\(id)).", isCrash: true)
+      return GatewayErrorResponse(
+        .internal,
+        "The function \(function) failed (\(id)).",
+        isCrash: true
+      )
     }
   }
 

@@ -48,7 +48,7 @@ struct Hearth: AsyncParsableCommand {
         try command.run()
       }
       Terminal.flush()
-    } catch let failure as CommandFailure {
+    } catch let failure as CommandError {
       Terminal.printError(failure.message)
       Exit.leave(failure.code)
     } catch let code as ExitCode {
@@ -67,7 +67,7 @@ struct Hearth: AsyncParsableCommand {
 }
 
 /// The failure of a command; its message is printed unchanged.
-struct CommandFailure: Error {
+struct CommandError: Error {
   var message: String
   var code: Exit
 

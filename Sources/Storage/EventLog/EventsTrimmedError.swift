@@ -11,7 +11,7 @@ package struct EventsTrimmedError: StatusConvertible, CustomStringConvertible {
 
   package var statusCode: StatusCode { .outOfRange }
   package var statusMessage: String {
-    "events after \(asked) are kept no longer, those after \(trimmedThrough) are; start anew"
+    "events after \(asked) are kept no longer, those after \(trimmedThrough) are; start over"
   }
   package var description: String { statusMessage }
 }

@@ -94,7 +94,7 @@ struct FileAccess {
     return StorageError(
       .failed,
       "\(what) \(path): \(number == 0 ? words : systemError(number))",
-      cause: SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
+      cause: SQLiteError(code: code, description: "SQLite: \(words) (\(code))")
     )
   }
 }

@@ -194,7 +194,7 @@ final class GroupWriter: Sendable {
   /// The system may have dropped data that it could not write. A commit that was reported as failed
   /// may still be in the log after a restart. Only a restart shows what was written.
   private func noteIfBroken(_ error: any Error) {
-    guard let cause = (error as? StorageError)?.cause as? SQLiteFailure, cause.isSyncFailure,
+    guard let cause = (error as? StorageError)?.cause as? SQLiteError, cause.isSyncFailure,
       failure == nil
     else { return }
     let failure = StorageError(

@@ -10,7 +10,7 @@ import StorageEngine
 #endif
 
 /// An error of SQLite, as the cause of a `StorageError`.
-struct SQLiteFailure: Error, CustomStringConvertible {
+struct SQLiteError: Error, CustomStringConvertible {
   /// The extended result code.
   var code: Int32
   var description: String
@@ -28,11 +28,11 @@ struct SQLiteFailure: Error, CustomStringConvertible {
 extension StorageError {
   /// True if the disk had no space but lost nothing that it had accepted.
   var isOnlyFull: Bool {
-    kind == .full && (cause as? SQLiteFailure)?.isSyncFailure != true
+    kind == .full && (cause as? SQLiteError)?.isSyncFailure != true
   }
 
   init(sqliteCode code: Int32, words: String, systemNumber: Int32, path: String) {
-    let cause = SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
+    let cause = SQLiteError(code: code, description: "SQLite: \(words) (\(code))")
     // No space is left on the disk, in the user's quota, or in the size limit of a file.
     let noSpace = [ENOSPC, EDQUOT, EFBIG].contains(systemNumber)
     switch code & 0xFF {

@@ -1,24 +1,24 @@
 #!/bin/sh
-# Checks what is written about the code: the page of each room links only to what is there, and the
+# Checks what is written about the code: the page of each module links only to what is there, and the
 # tutorial shows what `hearth init` writes. `check-docs.sh page CATALOG GRAPHS` checks one page.
 set -eu
 
 if [ "${1:-}" = page ]; then
   catalog=$2
   graphs=$3
-  room=$(basename "$catalog" .docc)
+  module=$(basename "$catalog" .docc)
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   mkdir "$work/graphs"
-  for graph in "$graphs/$room.symbols.json" "$graphs/$room@"*.symbols.json; do
+  for graph in "$graphs/$module.symbols.json" "$graphs/$module@"*.symbols.json; do
     [ ! -e "$graph" ] || ln -s "$graph" "$work/graphs"
   done
-  [ -e "$work/graphs/$room.symbols.json" ] || {
-    echo "$catalog: no room is called $room; a page has the name of its room." >&2
+  [ -e "$work/graphs/$module.symbols.json" ] || {
+    echo "$catalog: no module is called $module; a page has the name of its module." >&2
     exit 1
   }
   docc convert "$catalog" --additional-symbol-graph-dir "$work/graphs" --output-dir "$work/site" \
-    --fallback-display-name "$room" --fallback-bundle-identifier "$room" \
+    --fallback-display-name "$module" --fallback-bundle-identifier "$module" \
     --warnings-as-errors >"$work/log" 2>&1 && exit 0
   # One write, so that pages checked at the same time do not mix their lines.
   { echo "$catalog:"; grep -v '^$' "$work/log"; } >"$work/problems"
@@ -62,7 +62,7 @@ check_step tests-1.swift.txt StarterFunctionsTests/WelcomeTests.swift
 check_step tests-2.swift.txt StarterFunctionsTests/WelcomeTests.swift whole
 check_step worker.swift.txt StarterWorker/main.swift whole
 
-# Members that take or give another room's types are not in these graphs: pages link to types.
+# Members that take or give another module's types are not in these graphs: pages link to types.
 swift package dump-symbol-graph --minimum-access-level internal --skip-synthesized-members \
   --skip-inherited-docs >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 graphs=$(sed -n 's/^Files written to //p' "$work/log")

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Gives Firestore's doors inputs for MINUTES_OF_FUZZING, and keeps those that reach new code.
+# Gives Firestore's endpoints inputs for MINUTES_OF_FUZZING, and keeps those that reach new code.
 set -eu
 
-kept=Tests/FuzzedDoors/corpus.base64
+kept=Tests/FuzzTargets/corpus.base64
 folder=.build/fuzz
 fuzz=$folder/release/Fuzz
 
-echo "Building the doors with libFuzzer below $folder (first time: about ten minutes) ..."
+echo "Building the endpoints with libFuzzer below $folder (first time: about ten minutes) ..."
 swift build -c release --scratch-path $folder --product Fuzz -Xswiftc -DFUZZING \
   -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld -Xlinker --strip-debug
 

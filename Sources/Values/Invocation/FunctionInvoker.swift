@@ -24,7 +24,7 @@ package protocol FunctionInvoker: Sendable {
   ///
   /// Throws `InvocationError`. Any status that the function itself responds with is a reply, not an
   /// error.
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse
 
   /// Starts an invocation as `invoke` does, but without a task.
   ///
@@ -34,7 +34,7 @@ package protocol FunctionInvoker: Sendable {
   func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
   ) -> @Sendable () -> Void
 }
 
@@ -42,7 +42,7 @@ extension FunctionInvoker {
   package func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
   ) -> @Sendable () -> Void {
     // The caller controls the task: it either cancels it or waits for its completion.
     let task = Task {
@@ -67,7 +67,7 @@ package struct InvocationRequest: Sendable {
   /// A limit on the run that is shorter than the function's own timeout; nil for none.
   package var timeout: Duration?
   /// True if the request needs a worker to itself, because it may have crashed another worker.
-  package var runsApart = false
+  package var runsIsolated = false
 
   /// Creates a request whose body has arrived in full.
   package init(
@@ -124,7 +124,7 @@ package struct InvocationRequest: Sendable {
 }
 
 /// A function's reply.
-package struct InvocationReply: Sendable {
+package struct InvocationResponse: Sendable {
   package var head: HTTPResponse
   package var body: Body
 

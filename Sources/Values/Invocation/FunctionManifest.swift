@@ -35,10 +35,12 @@ extension FunctionEndpoint {
   /// Isolated invocations may use all `instances` workers of the function, because the pool starts
   /// one more worker for the other invocations. The sender of isolated invocations and the pool
   /// that runs them both use this number.
-  package static func apartMax(instances: Int) -> Int { min(max(1, instances), apartInstancesMax) }
+  package static func isolatedMax(instances: Int) -> Int {
+    min(max(1, instances), isolatedInstancesMax)
+  }
 
   /// The most workers that a crash may cause to start, so that other functions still find a place.
-  private static let apartInstancesMax = 8
+  private static let isolatedInstancesMax = 8
 }
 
 /// One function: its options and exactly one trigger.

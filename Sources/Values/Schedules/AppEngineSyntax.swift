@@ -16,7 +16,7 @@ enum AppEngineSyntax {
   }
 
   /// Parses the pattern that a text describes.
-  static func pattern(_ text: String) throws(ScheduleFault) -> Schedule.Pattern {
+  static func pattern(_ text: String) throws(ScheduleError) -> Schedule.Pattern {
     var words = Words(text)
     if words.next == "every", let count = words.number(at: 1) {
       return .interval(try interval(count, &words))
@@ -27,9 +27,9 @@ enum AppEngineSyntax {
   private static func interval(
     _ count: Int,
     _ words: inout Words
-  ) throws(ScheduleFault) -> IntervalPattern {
+  ) throws(ScheduleError) -> IntervalPattern {
     words.skip(2)
-    guard count >= 1 else { throw ScheduleFault("has an interval of 0; give 1 or more") }
+    guard count >= 1 else { throw ScheduleError("has an interval of 0; give 1 or more") }
     let unit: Int64
     switch words.next {
     case "hours": unit = 3600
@@ -44,7 +44,7 @@ enum AppEngineSyntax {
       pattern.window = .init(start: start, end: try words.time())
     } else if words.take("synchronized") {
       guard 86_400 % pattern.seconds == 0 else {
-        throw ScheduleFault("is synchronized, for which its interval must divide 24 hours evenly")
+        throw ScheduleError("is synchronized, for which its interval must divide 24 hours evenly")
       }
       pattern.window = .init(start: 0, end: 24 * 60 - 1)
     }
@@ -52,7 +52,7 @@ enum AppEngineSyntax {
     return pattern
   }
 
-  private static func times(_ words: inout Words) throws(ScheduleFault) -> TimePattern {
+  private static func times(_ words: inout Words) throws(ScheduleError) -> TimePattern {
     let days: DayRule
     var mayOmitMonths = true
     if words.number(at: 0) != nil {
@@ -88,7 +88,7 @@ enum AppEngineSyntax {
     )
   }
 
-  private static func months(_ words: inout Words) throws(ScheduleFault) -> NumberSet {
+  private static func months(_ words: inout Words) throws(ScheduleError) -> NumberSet {
     if words.take("month") { return NumberSet(1...12) }
     if words.take("quarter") { return NumberSet([1, 4, 7, 10]) }
     guard words.next.flatMap(ordinal) != nil else {
@@ -99,7 +99,7 @@ enum AppEngineSyntax {
       throw words.expected("\"month of quarter\"")
     }
     guard !offsets.contains(4), !offsets.contains(5) else {
-      throw ScheduleFault("names a fourth month of a quarter, which has three")
+      throw ScheduleError("names a fourth month of a quarter, which has three")
     }
     return NumberSet((1...12).filter { offsets.contains(($0 - 1) % 3 + 1) })
   }
@@ -161,7 +161,7 @@ private struct Words {
   mutating func list(
     _ expectation: String,
     _ value: (String) -> Int?
-  ) throws(ScheduleFault) -> NumberSet {
+  ) throws(ScheduleError) -> NumberSet {
     var numbers = NumberSet()
     repeat {
       guard let number = next.flatMap(value) else { throw expected(expectation) }
@@ -172,7 +172,7 @@ private struct Words {
   }
 
   /// Consumes a time such as `9:30` or `09:30` and returns it in minutes.
-  mutating func time() throws(ScheduleFault) -> Int64 {
+  mutating func time() throws(ScheduleError) -> Int64 {
     let parts = (next ?? "").split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
       parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } }),
@@ -182,8 +182,8 @@ private struct Words {
     return hour * 60 + minute
   }
 
-  func expected(_ what: String) -> ScheduleFault {
-    ScheduleFault(
+  func expected(_ what: String) -> ScheduleError {
+    ScheduleError(
       next.map { "has \"\($0)\" where \(what) should be" } ?? "ends where \(what) should be"
     )
   }

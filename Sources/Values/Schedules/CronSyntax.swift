@@ -3,18 +3,18 @@
 /// An alias such as `@daily` may replace the five fields.
 enum CronSyntax {
   /// Parses the times that five fields or an alias specify.
-  static func pattern(_ text: String) throws(ScheduleFault) -> TimePattern {
+  static func pattern(_ text: String) throws(ScheduleError) -> TimePattern {
     let words = text.split(whereSeparator: \.isWhitespace)
     if let word = words.first, word.hasPrefix("@") {
       guard words.count == 1, let fields = aliases[word.lowercased()] else {
-        throw ScheduleFault(
+        throw ScheduleError(
           "is no alias; there are \(aliases.keys.sorted().joined(separator: ", "))"
         )
       }
       return try pattern(fields)
     }
     guard words.count == 5 else {
-      throw ScheduleFault(
+      throw ScheduleError(
         words.contains { $0.contains(where: \.isLetter) && $0.count > 3 }
           ? "is neither five cron fields (minute, hour, day of month, month, day of week) nor a "
             + "sentence such as \"every 5 minutes\" or \"every monday 09:00\""
@@ -64,7 +64,7 @@ enum CronSyntax {
       names: CalendarNames.weekdays.map { String($0.prefix(3)) }
     )
 
-    func numbers(_ text: Substring) throws(ScheduleFault) -> NumberSet {
+    func numbers(_ text: Substring) throws(ScheduleError) -> NumberSet {
       var numbers = NumberSet()
       for part in text.split(separator: ",", omittingEmptySubsequences: false) {
         for number in try values(part) { numbers.insert(number) }
@@ -73,27 +73,27 @@ enum CronSyntax {
     }
 
     /// Parses one list element: `*`, a number or a range; `*` and a range may have a step.
-    private func values(_ part: Substring) throws(ScheduleFault) -> StrideThrough<Int> {
+    private func values(_ part: Substring) throws(ScheduleError) -> StrideThrough<Int> {
       let pieces = part.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
       let bounds = try self.bounds(pieces[0])
       guard pieces.count == 2 else {
         return stride(from: bounds.lowerBound, through: bounds.upperBound, by: 1)
       }
       guard pieces[0] == "*" || pieces[0].contains("-") else {
-        throw ScheduleFault(
+        throw ScheduleError(
           "has \"\(part)\" as its \(name); a step follows a range: write "
             + "\(pieces[0])-\(range.upperBound)/\(pieces[1])"
         )
       }
       guard let step = number(pieces[1]), step >= 1 else {
-        throw ScheduleFault(
+        throw ScheduleError(
           "has \"\(part)\" as its \(name); the step after / is a number from 1 on"
         )
       }
       return stride(from: bounds.lowerBound, through: bounds.upperBound, by: step)
     }
 
-    private func bounds(_ text: Substring) throws(ScheduleFault) -> ClosedRange<Int> {
+    private func bounds(_ text: Substring) throws(ScheduleError) -> ClosedRange<Int> {
       // A wildcard stands for the seven days 0 to 6, without a second Sunday.
       if text == "*" { return names.count == 7 ? 0...6 : range }
       let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
@@ -101,7 +101,7 @@ enum CronSyntax {
       guard ends.count == 2 else { return first...first }
       let last = try value(ends[1])
       guard first <= last else {
-        throw ScheduleFault(
+        throw ScheduleError(
           "has the range \"\(text)\" as its \(name), which runs backwards; write two ranges: "
             + "\(ends[0])-\(names.count == 7 ? 6 : range.upperBound),\(range.lowerBound)-\(ends[1])"
         )
@@ -109,13 +109,13 @@ enum CronSyntax {
       return first...last
     }
 
-    private func value(_ text: Substring) throws(ScheduleFault) -> Int {
+    private func value(_ text: Substring) throws(ScheduleError) -> Int {
       if let index = names.firstIndex(of: text.lowercased()) { return range.lowerBound + index }
       guard let number = number(text), range.contains(number) else {
         let choice =
           names.isEmpty
           ? "" : " or \(names[0].uppercased()) to \(names[names.count - 1].uppercased())"
-        throw ScheduleFault(
+        throw ScheduleError(
           text == "?" || text.isEmpty
             ? "has \"\(text)\" as its \(name); write * for all"
             : "has \"\(text)\" as its \(name); give \(range.lowerBound) to \(range.upperBound)\(choice)"

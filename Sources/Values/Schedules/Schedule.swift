@@ -35,15 +35,15 @@ package struct Schedule: Sendable, Hashable {
   package init(_ text: String, timeZone: String?) throws(StatusError) {
     self.text = text
     zone = try Zone(timeZone)
-    do throws(ScheduleFault) {
+    do throws(ScheduleError) {
       guard text.utf8.count <= Self.textBytesMax else {
-        throw ScheduleFault("is longer than \(Self.textBytesMax) bytes")
+        throw ScheduleError("is longer than \(Self.textBytesMax) bytes")
       }
       pattern =
         try AppEngineSyntax.isMeant(by: text)
         ? AppEngineSyntax.pattern(text) : .times(CronSyntax.pattern(text))
       if case .times(let times) = pattern, times.firstDay(from: 0) == nil {
-        throw ScheduleFault("never runs: none of its months has such a day")
+        throw ScheduleError("never runs: none of its months has such a day")
       }
     } catch {
       throw .invalidArgument("The schedule \"\(text.prefix(100))\" \(error.reason).")
@@ -98,7 +98,7 @@ package struct Schedule: Sendable, Hashable {
 }
 
 /// The reason why a text is not a schedule, as the end of a sentence about it.
-struct ScheduleFault: Error {
+struct ScheduleError: Error {
   var reason: String
 
   init(_ reason: String) { self.reason = reason }

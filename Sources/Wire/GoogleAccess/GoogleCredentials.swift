@@ -170,7 +170,7 @@ package final class GoogleCredentials: AccessTokenSource {
     while true {
       do {
         return try await ask()
-      } catch let error as TokenFailure {
+      } catch let error as TokenError {
         failures += 1
         guard error.mayPass, failures < configuration.attemptsMax, !Task.isCancelled else {
           throw error.error
@@ -195,7 +195,7 @@ struct FetchedToken: Sendable, CustomStringConvertible, CustomReflectable {
 }
 
 /// A failure to get a token; `mayPass` is true if a retry may succeed.
-struct TokenFailure: Error {
+struct TokenError: Error {
   var error: StatusError
   var mayPass: Bool
 }

@@ -13,14 +13,14 @@ struct TokenExchange: Sendable {
   let http: any HTTPTransport
   let timeout: Duration
 
-  /// Fetches a token; throws `TokenFailure`, or a `StatusError` for invalid credentials.
+  /// Fetches a token; throws `TokenError`, or a `StatusError` for invalid credentials.
   func fetch(at time: Date) async throws -> FetchedToken {
     let (request, place) = try await request(at: time)
     let response = try await send(request, to: place)
     guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)),
       !answer.access_token.isEmpty
     else {
-      throw TokenFailure(
+      throw TokenError(
         error: StatusError(.internal, "No access token: \(place) answered something else."),
         mayPass: false
       )
@@ -53,14 +53,14 @@ struct TokenExchange: Sendable {
   private func send(
     _ request: OutboundRequest,
     to place: String
-  ) async throws(TokenFailure) -> OutboundResponse {
+  ) async throws(TokenError) -> OutboundResponse {
     let response: OutboundResponse
     do {
       response = try await http.send(request)
     } catch {
       let failure = error as? OutboundHTTPError
       let isCancelled = failure.map { $0.kind == .cancelled } ?? (error is CancellationError)
-      throw TokenFailure(
+      throw TokenError(
         error: StatusError(
           // With this status callers do not retry, because enough attempts were made here.
           isCancelled ? .cancelled : .failedPrecondition,
@@ -125,12 +125,12 @@ struct TokenExchange: Sendable {
     return request
   }
 
-  private func refusal(_ response: OutboundResponse, _ place: String) -> TokenFailure {
+  private func refusal(_ response: OutboundResponse, _ place: String) -> TokenError {
     let reason = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
     let words = [reason?.error, reason?.error_description].compactMap { $0?.prefix(200) }
       .joined(separator: ": ")
     let mayPass = response.status >= 500 || response.status == 429 || response.status == 408
-    return TokenFailure(
+    return TokenError(
       error: StatusError(
         mayPass ? .failedPrecondition : .unauthenticated,
         "No access token: \(place) answered \(response.status)\(words.isEmpty ? "" : ", \(words)")."

@@ -15,7 +15,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
   /// The maximum size of a quick request, which names about ten documents.
   private static let quickBytesMax = 1024
 
-  private let server: GRPCConnection
+  private let server: GRPCRouter
   private let stream: HTTP2Stream
   private let method: GRPCMethod
   private let codec: GRPCCodec
@@ -33,7 +33,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     headers: HPACKHeaders,
     method: GRPCMethod,
     stream: HTTP2Stream,
-    server: GRPCConnection
+    server: GRPCRouter
   ) {
     self.server = server
     self.stream = stream

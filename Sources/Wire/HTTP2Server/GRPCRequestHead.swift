@@ -14,7 +14,7 @@ struct GRPCRequestHead: Equatable {
   var acceptsCompressed = false
 
   /// The reason why a stream is not a valid call.
-  enum Refusal: Error, Equatable {
+  enum RefusalError: Error, Equatable {
     /// The request is not gRPC; the response is a plain HTTP status.
     case http(_ status: Int)
     case status(StatusError)
@@ -23,7 +23,7 @@ struct GRPCRequestHead: Equatable {
   }
 
   /// Validates the head of a request with a gRPC content type.
-  init(_ head: HTTP2RequestHead) throws(Refusal) {
+  init(_ head: HTTP2RequestHead) throws(RefusalError) {
     guard let contentType = head.contentType, Self.isProtobuf(contentType) else {
       throw .http(415)
     }

@@ -15,7 +15,7 @@ package typealias HTTP2Responder = @Sendable (Request, any Channel) async -> Res
 /// It is `@unchecked Sendable` because all properties are accessed on the connection's event loop
 /// only. The task holds a reference to it only to return to the event loop.
 final class HTTPCall: HTTP2Call, @unchecked Sendable {
-  private let server: GRPCConnection
+  private let server: GRPCRouter
   private let stream: HTTP2Stream
   private var task: Task<Void, Never>?
   private var writer: GRPCStreamWriter?
@@ -30,7 +30,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   init(
     _ head: HTTP2RequestHead,
     stream: HTTP2Stream,
-    server: GRPCConnection,
+    server: GRPCRouter,
     responder: @escaping HTTP2Responder
   ) {
     self.server = server

@@ -186,7 +186,7 @@ package struct HTTPService: Service {
       throw ListenError(address, cause: error)
     }
     defer { removeSocketFile() }
-    roster.enter(door: listener)
+    roster.enter(listener: listener)
     await onListening(address.bound(to: listener.localAddress))
     await withTaskCancellationOrGracefulShutdownHandler {
       // This fails if the socket is already closed; then there is nothing to wait for.

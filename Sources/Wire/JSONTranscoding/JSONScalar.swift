@@ -130,7 +130,7 @@ enum JSONScalar {
 }
 
 /// The reason why a text is not a valid time.
-package enum TimestampFlaw: String, Error {
+package enum TimestampError: String, Error {
   case format =
     "Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset."
   case range = "Timestamp value exceeds limits"
@@ -140,7 +140,7 @@ package enum TimestampFlaw: String, Error {
 private let secondsOfYears: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 
 /// Parses a time in RFC 3339.
-package func timestamp(_ text: String) throws(TimestampFlaw) -> Google_Protobuf_Timestamp {
+package func timestamp(_ text: String) throws(TimestampError) -> Google_Protobuf_Timestamp {
   let isPlain = !text.contains { $0 == "\"" || $0 == "\\" }
   if isPlain, let time = try? Google_Protobuf_Timestamp(jsonString: "\"\(text)\"") { return time }
   if let offset = text.wholeMatch(of: /(.*T.*)([+-])(\d\d):(\d\d)/),

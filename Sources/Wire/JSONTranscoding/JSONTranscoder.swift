@@ -274,7 +274,7 @@ package struct JSONTranscoder {
       return nil
     }
     let text = String(decoding: bytes, as: UTF8.self)
-    do throws(TimestampFlaw) {
+    do throws(TimestampError) {
       let time = try JSONTranscoding.timestamp(text)
       var bytes: [UInt8] = []
       if time.seconds != 0 { bytes.append(field: 1, varint: UInt64(bitPattern: time.seconds)) }

@@ -65,7 +65,7 @@ package struct AccessView {
   /// The request's time, equal to that of its server timestamps.
   package let requestTime: Timestamp
   /// True if the decision runs on a thread that short requests need.
-  package let isBrief = !LongDecisions.isOneOfThem
+  package let isBrief = !LongDecisions.isSeparated
   private let stored: (DocumentName) throws -> FirestoreDocument?
   private let written: (DocumentName) throws -> FirestoreDocument?
 

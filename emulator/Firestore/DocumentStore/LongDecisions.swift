@@ -8,7 +8,7 @@ package struct LongDecisionError: Error {
 /// The isolation of requests with slow access decisions, so that they delay only each other.
 enum LongDecisions {
   /// True if the current task runs one of these requests.
-  @TaskLocal static var isOneOfThem = false
+  @TaskLocal static var isSeparated = false
 
   /// Runs a request that consults the access policy.
   ///
@@ -21,7 +21,7 @@ enum LongDecisions {
     do {
       return try await request()
     } catch is LongDecisionError {
-      return try await $isOneOfThem.withValue(true) {
+      return try await $isSeparated.withValue(true) {
         try await withTaskExecutorPreference(LongWorkExecutor.decisions) {
           // The wait may have been long because other decisions used the same threads.
           try Task.checkCancellation()

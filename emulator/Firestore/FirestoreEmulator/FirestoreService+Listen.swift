@@ -100,8 +100,11 @@ extension FirestoreService {
       do {
         await session.add(try listenRequest(proto, in: database), id: proto.targetID)
       } catch {
-        let told = told(error)
-        await session.refuse(proto.targetID, StatusError(told.statusCode, told.statusMessage))
+        let reported = publicError(for: error)
+        await session.refuse(
+          proto.targetID,
+          StatusError(reported.statusCode, reported.statusMessage)
+        )
       }
     case .removeTarget(let id): await session.remove(id)
     case nil:

@@ -41,11 +41,11 @@ extension FirestoreService {
     do {
       return try await answer(route, request)
     } catch {
-      let told = told(error)
-      let body = JSONPayload.error(told)
+      let reported = publicError(for: error)
+      let body = JSONPayload.error(reported)
       return .json(
         route.isStreamed ? "[\(body)]" : body,
-        status: .numbered(told.statusCode.httpStatus)
+        status: .numbered(reported.statusCode.httpStatus)
       )
     }
   }

@@ -83,7 +83,7 @@ extension FirestoreService {
   /// Returns the error that a client receives.
   ///
   /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
-  package func told(_ error: any Error) -> any StatusConvertible {
+  package func publicError(for error: any Error) -> any StatusConvertible {
     switch error {
     case let error as any StatusConvertible: return error
     case is CancellationError: return StatusError(.cancelled, "The request was cancelled.")

@@ -35,7 +35,7 @@ extension FirestoreService {
       rules.load(ruleset, for: scope)
       store.recheckListeners()
       return try answer(ruleset.issues, name)
-    } catch let rejection as Ruleset.Rejection {
+    } catch let rejection as Ruleset.RejectionError {
       if sent.ignoreErrors == true || sent.ignoreErrorsField == true {
         return try answer(rejection.issues, name)
       }

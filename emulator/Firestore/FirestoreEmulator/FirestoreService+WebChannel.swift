@@ -39,8 +39,8 @@ extension FirestoreService {
           }
         }
       } catch {
-        let told = self.told(error)
-        throw StatusError(told.statusCode, told.statusMessage)
+        let reported = self.publicError(for: error)
+        throw StatusError(reported.statusCode, reported.statusMessage)
       }
     }
   }

@@ -201,7 +201,7 @@ extension FirestoreService {
   }
 
   private func status(of error: any Error) -> Google_Rpc_Status {
-    WireFormat.proto(told(error))
+    WireFormat.proto(publicError(for: error))
   }
 }
 

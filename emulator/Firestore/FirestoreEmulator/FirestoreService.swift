@@ -58,13 +58,13 @@ package final class FirestoreService: Sendable {
   /// Returns a service with one listening socket for all transports.
   package func httpService(
     address: ServerAddress,
-    grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
+    grpcConfiguration: GRPCServer.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
     roster: ConnectionRoster? = nil,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
-    let server = HTTP2Router(
+    let server = GRPCServer(
       services: [grpcService],
       rest: { request, _ in
         if let refusal = screen(request) { return refusal }
@@ -93,8 +93,8 @@ package final class FirestoreService: Sendable {
   /// The gRPC settings, with production's status code for a request that is too large.
   ///
   /// Clients would retry `RESOURCE_EXHAUSTED` although the request would still be too large.
-  package static var grpcConfiguration: HTTP2Router.Configuration {
-    HTTP2Router.Configuration(requestTooLargeCode: .invalidArgument)
+  package static var grpcConfiguration: GRPCServer.Configuration {
+    GRPCServer.Configuration(requestTooLargeCode: .invalidArgument)
   }
 
   /// Returns the caller's identity according to a REST request's `Authorization` header.

@@ -66,7 +66,7 @@ struct RESTParameters {
   /// Takes a time in RFC 3339 format.
   mutating func time(_ name: String) throws(StatusError) -> Google_Protobuf_Timestamp? {
     guard let text = list(name)?.last else { return nil }
-    do throws(TimestampFlaw) {
+    do throws(TimestampError) {
       return try timestamp(text)
     } catch {
       let field = name.split(separator: ".").last ?? ""

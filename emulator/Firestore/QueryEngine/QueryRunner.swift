@@ -13,7 +13,7 @@ package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
   let state: Mutex<State>
-  let upkeep: IndexUpkeep
+  let maintenanceCost: IndexMaintenanceCost
   /// Signaled when a query requests an index; read by `run`.
   let wakes: AsyncStream<Void>
   let wake: AsyncStream<Void>.Continuation
@@ -66,7 +66,7 @@ package final class QueryRunner: Sendable {
     /// A query that needs another index is refused, as in production.
     package var declaredIndexes: DeclaredIndexes?
     /// The maximum number of requested indexes not yet started; later queries repeat the rest.
-    package var wishesMax: Int
+    package var requestsMax: Int
 
     /// Creates limits; the defaults suit a development machine.
     package init(
@@ -83,7 +83,7 @@ package final class QueryRunner: Sendable {
       sortBytesMax: Int = 128 << 20,
       wastedCandidatesMax: Int = 10_000,
       idleWritesMax: Int = 10_000,
-      wishesMax: Int = 64,
+      requestsMax: Int = 64,
       declaredIndexes: DeclaredIndexes? = nil
     ) {
       self.scanCandidatesMax = scanCandidatesMax
@@ -99,16 +99,16 @@ package final class QueryRunner: Sendable {
       self.sortBytesMax = sortBytesMax
       self.wastedCandidatesMax = wastedCandidatesMax
       self.idleWritesMax = idleWritesMax
-      self.wishesMax = wishesMax
+      self.requestsMax = requestsMax
       self.declaredIndexes = declaredIndexes
     }
   }
 
   struct State {
-    var catalogue = IndexCatalogue()
+    var catalog = IndexCatalog()
     var storage: (any OrderedStorage)?
     /// The requested indexes, in the order of the requests.
-    var wishes: [IndexWish] = []
+    var requests: [IndexRequest] = []
     /// The IDs of removed indexes that still have entries.
     var orphans: [UInt64] = []
     /// The indexes whose writes since their last use have to be weighed.
@@ -126,7 +126,7 @@ package final class QueryRunner: Sendable {
     self.configuration = configuration
     state = Mutex(State(declared: configuration.declaredIndexes))
     self.logger = logger
-    upkeep = IndexUpkeep(suspicion: configuration.idleWritesMax)
+    maintenanceCost = IndexMaintenanceCost(evaluationInterval: configuration.idleWritesMax)
     // One signal is enough: the task it wakes looks for all pending work.
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
@@ -137,7 +137,7 @@ package final class QueryRunner: Sendable {
   package func load(from storage: any OrderedStorage) async throws {
     let (indexes, numbers) = try await storage.read { snapshot in
       var indexes: [Index] = []
-      try snapshot.scan(IndexCatalogue.keyspace, prefix: []) { key, value in
+      try snapshot.scan(IndexCatalog.keyspace, prefix: []) { key, value in
         indexes.append(try Index(rowKey: key, row: value.bytes))
         return true
       }
@@ -145,9 +145,9 @@ package final class QueryRunner: Sendable {
     }
     state.withLock { state in
       state.storage = storage
-      for index in indexes { state.catalogue.insert(index) }
-      for number in numbers where state.catalogue.indexes[number] == nil {
-        state.catalogue.reserve(number)
+      for index in indexes { state.catalog.insert(index) }
+      for number in numbers where state.catalog.indexes[number] == nil {
+        state.catalog.reserve(number)
         state.orphans.append(number)
       }
     }
@@ -236,7 +236,7 @@ package final class QueryRunner: Sendable {
     _ budget: inout CandidateBudget,
     _ body: (FirestoreDocument) throws -> Bool
   ) throws {
-    let catalogue = state.withLock { $0.catalogue }
+    let catalog = state.withLock { $0.catalog }
     func planner(_ query: PreparedQuery) -> QueryPlanner {
       QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
     }
@@ -246,9 +246,9 @@ package final class QueryRunner: Sendable {
       try run.goOn(
         snapshot,
         &budget,
-        isUsable: { id in catalogue.indexes[id]?.isUsable(at: snapshot.sequence) ?? false },
+        isUsable: { id in catalog.indexes[id]?.isUsable(at: snapshot.sequence) ?? false },
         plan: { rest in
-          let plan = try planner(rest).plan(catalogue)
+          let plan = try planner(rest).plan(catalog)
           return QueryExecution(rest, plan, sortBytesMax: configuration.sortBytesMax)
         },
         body
@@ -264,7 +264,8 @@ package final class QueryRunner: Sendable {
   /// Read them within a step of the store's `CommitOrder`, and submit the batch in the same step:
   /// only then can no index appear or disappear in between.
   package var indexMaintainer: IndexMaintainer {
-    IndexMaintainer(catalogue: state.withLock { $0.catalogue }, upkeep: upkeep) { id in
+    IndexMaintainer(catalog: state.withLock { $0.catalog }, maintenanceCost: maintenanceCost) {
+      id in
       self.state.withLock { _ = $0.suspects.insert(id) }
       self.wake.yield()
     }
@@ -294,7 +295,7 @@ package final class QueryRunner: Sendable {
   ///
   /// Must be called while the commit is being built. The indexes remain, empty.
   package func reset(_ database: DatabaseName, in batch: inout StorageBatch) {
-    let indexes = state.withLock { Array($0.catalogue.indexes.values) }
+    let indexes = state.withLock { Array($0.catalog.indexes.values) }
     for index in indexes where index.definition.database == database {
       let prefix = IndexEntry.prefix(ofIndex: index.id)
       batch.deleteRange(IndexEntry.keyspace, from: prefix, to: keyAfter(prefix: prefix))
@@ -303,7 +304,7 @@ package final class QueryRunner: Sendable {
 
   /// Returns all indexes, sorted by collection.
   package func indexes() -> [IndexReport] {
-    state.withLock { Array($0.catalogue.indexes.values) }.map { index in
+    state.withLock { Array($0.catalog.indexes.values) }.map { index in
       let isReady = if case .ready = index.state { true } else { false }
       return IndexReport(definition: index.definition, isReady: isReady)
     }.sorted { $0.definition.description < $1.definition.description }

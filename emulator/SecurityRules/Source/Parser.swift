@@ -4,7 +4,7 @@
 /// the next declaration.
 struct Parser {
   /// All syntax errors of a file, in file order.
-  struct Errors: Error {
+  struct ParseError: Error {
     var issues: [RulesIssue]
   }
 
@@ -29,10 +29,10 @@ struct Parser {
   /// The offset at which the parser last continued after an error.
   private var resumed = -1
 
-  static func parse(_ source: SourceText) throws(Errors) -> FileSyntax {
+  static func parse(_ source: SourceText) throws(ParseError) -> FileSyntax {
     var parser = Parser(source)
     let file = parser.file()
-    guard parser.issues.isEmpty else { throw Errors(issues: parser.issues) }
+    guard parser.issues.isEmpty else { throw ParseError(issues: parser.issues) }
     return file
   }
 

@@ -13,7 +13,7 @@ struct DocumentPatch: Sendable {
   /// Its fields include `_id`, and optionally `_remove_fields`.
   init(_ document: RequestFields, _ index: VectorIndexDescription) throws {
     id = try document.required("_id", document.string("_id"))
-    try VectorCatalogue.check(id: id)
+    try VectorCatalog.check(id: id)
     var fields = document.members
     fields["_id"] = nil
     fields["_remove_fields"] = nil

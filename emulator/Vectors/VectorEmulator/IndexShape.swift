@@ -27,7 +27,7 @@ struct IndexShape {
     case "enabled": return true
     case "disabled": return false
     case let other?:
-      throw MalformedRequest(
+      throw MalformedRequestError(
         message: "deletion_protection: unknown variant `\(other)`, expected `enabled` or `disabled`"
       )
     }
@@ -44,7 +44,7 @@ struct IndexShape {
         "Dedicated read capacity is not emulated; use {\"mode\": \"OnDemand\"}."
       )
     case let other:
-      throw MalformedRequest(
+      throw MalformedRequestError(
         message:
           "read_capacity.mode: unknown variant `\(other)`, expected `OnDemand` or `Dedicated`"
       )
@@ -122,14 +122,14 @@ struct IndexShape {
         )
       }
       guard field.has("filterable") else {
-        throw MalformedRequest(
+        throw MalformedRequestError(
           message: "schema.fields.\(name): missing field `full_text_search`"
         )
       }
       throw metadataField(name)
     case "boolean", "float", "integer", "string_list", "semantic_text": throw metadataField(name)
     default:
-      throw MalformedRequest(
+      throw MalformedRequestError(
         message: "schema.fields.\(name).type: unknown variant `\(type)`, expected `dense_vector`, "
           + "`sparse_vector` or `string`"
       )
@@ -164,7 +164,7 @@ struct IndexShape {
     case "pod", "byoc":
       throw StatusError.notEmulated("A deployment of type \(type) is", "use \"managed\".")
     default:
-      throw MalformedRequest(
+      throw MalformedRequestError(
         message: "deployment.deployment_type: unknown variant `\(type)`, expected `managed`, `pod` "
           + "or `byoc`"
       )

@@ -2,16 +2,16 @@ import VectorIndex
 
 /// The members of a JSON object in a request, read by type.
 ///
-/// A null member counts as absent. Reading a member of another type throws `MalformedRequest`.
+/// A null member counts as absent. Reading a member of another type throws `MalformedRequestError`.
 struct RequestFields {
   let members: [String: JSON]
   /// The object's path, used in error messages; empty at the top level.
   private let path: String
 
-  /// Reads the members of an object; throws `MalformedRequest` for other values.
+  /// Reads the members of an object; throws `MalformedRequestError` for other values.
   init(_ json: JSON, _ path: String = "") throws {
     guard case .object(let members) = json else {
-      throw MalformedRequest(message: "\(path.isEmpty ? "the body" : path) is not an object")
+      throw MalformedRequestError(message: "\(path.isEmpty ? "the body" : path) is not an object")
     }
     self.members = members
     self.path = path
@@ -83,9 +83,9 @@ struct RequestFields {
     try object(name)?.members.mapValues(MetadataValue.init)
   }
 
-  /// Returns a value; throws `MalformedRequest` if it is nil.
+  /// Returns a value; throws `MalformedRequestError` if it is nil.
   func required<Value>(_ name: String, _ value: Value?) throws -> Value {
-    guard let value else { throw MalformedRequest.missing(qualified(name)) }
+    guard let value else { throw MalformedRequestError.missing(qualified(name)) }
     return value
   }
 
@@ -101,8 +101,8 @@ struct RequestFields {
     return value
   }
 
-  private func mismatch(_ name: String, _ json: JSON, _ expected: String) -> MalformedRequest {
-    MalformedRequest(
+  private func mismatch(_ name: String, _ json: JSON, _ expected: String) -> MalformedRequestError {
+    MalformedRequestError(
       message: "\(qualified(name)): invalid type: \(json.kind), expected \(expected)"
     )
   }
@@ -122,7 +122,7 @@ extension JSON {
 }
 
 extension MetadataValue {
-  /// Converts a value in a request; throws `MalformedRequest` for an unsupported kind.
+  /// Converts a value in a request; throws `MalformedRequestError` for an unsupported kind.
   init(_ json: JSON) throws {
     switch json {
     case .string(let text): self = .string(text)
@@ -130,7 +130,7 @@ extension MetadataValue {
     case .boolean(let flag): self = .boolean(flag)
     default:
       guard let texts = json.strings else {
-        throw MalformedRequest(
+        throw MalformedRequestError(
           message: "Metadata value must be a string, number, boolean or list of strings, got "
             + "\(json.kind)"
         )

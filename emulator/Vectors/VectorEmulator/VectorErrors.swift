@@ -6,16 +6,16 @@ import RuntimeSupport
 /// The error of a request body with a wrong form.
 ///
 /// It has no status of its own, because the planes respond with different statuses.
-struct MalformedRequest: Error, Equatable {
+struct MalformedRequestError: Error, Equatable {
   var message: String
 
-  static func missing(_ name: String) -> MalformedRequest {
-    MalformedRequest(message: "missing field `\(name)`")
+  static func missing(_ name: String) -> MalformedRequestError {
+    MalformedRequestError(message: "missing field `\(name)`")
   }
 }
 
 /// The error of a request with more data than allowed.
-struct RequestTooLarge: Error, Equatable {
+struct RequestTooLargeError: Error, Equatable {
   var bytes: Int
   var bytesMax: Int
 }
@@ -32,7 +32,7 @@ enum VectorErrorForm {
   /// Returns the response for an error; nil for an error whose details must stay internal.
   func response(_ error: any Error) -> Response? {
     switch error {
-    case let error as MalformedRequest:
+    case let error as MalformedRequestError:
       return self == .control
         ? reply(
           422,
@@ -40,15 +40,15 @@ enum VectorErrorForm {
           .invalidArgument,
           "Failed to deserialize the JSON body into the target type: \(error.message)"
         ) : reply(400, "INVALID_ARGUMENT", .invalidArgument, error.message)
-    case let error as RequestTooLarge:
+    case let error as RequestTooLargeError:
       let message =
         "Error, message length too large: found \(error.bytes) bytes, the limit is: "
         + "\(error.bytesMax) bytes"
       return self == .vectors
         ? reply(400, "OUT_OF_RANGE", .outOfRange, message)
         : reply(413, "PAYLOAD_TOO_LARGE", .outOfRange, message)
-    case let error as BodyTooLarge:
-      return response(RequestTooLarge(bytes: error.bytesMax + 1, bytesMax: error.bytesMax))
+    case let error as BodyTooLargeError:
+      return response(RequestTooLargeError(bytes: error.bytesMax + 1, bytesMax: error.bytesMax))
     case let error as any StatusConvertible:
       let (status, name) = Self.status(error.statusCode)
       return reply(status, name, error.statusCode, error.statusMessage)

@@ -1,21 +1,21 @@
 import ServiceLifecycle
 package import VectorIndex
 
-/// The service that loads a catalogue's records while the other services already run.
+/// The service that loads a catalog's records while the other services already run.
 ///
 /// It ends when the service group shuts down. It throws errors of the load, because an emulator
 /// that silently lacks records would be worse than none.
 package struct VectorLoader: Service {
-  private let catalogue: VectorCatalogue
+  private let catalog: VectorCatalog
 
-  /// Creates a loader for a catalogue whose indexes are loaded.
-  package init(catalogue: VectorCatalogue) {
-    self.catalogue = catalogue
+  /// Creates a loader for a catalog whose indexes are loaded.
+  package init(catalog: VectorCatalog) {
+    self.catalog = catalog
   }
 
   /// Loads the records and then waits for the shutdown.
   package func run() async throws {
-    try await catalogue.loadRecords()
+    try await catalog.loadRecords()
     try await gracefulShutdown()
   }
 }

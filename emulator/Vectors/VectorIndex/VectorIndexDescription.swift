@@ -24,7 +24,7 @@ package struct VectorIndexDescription: Sendable, Hashable {
   /// True if records are documents with a named vector field rather than plain vectors.
   package var holdsDocuments: Bool { field != Self.vectorsField }
 
-  /// Creates a description, which the catalogue checks when the index is created.
+  /// Creates a description, which the catalog checks when the index is created.
   package init(
     name: String,
     dimension: Int,

@@ -68,7 +68,7 @@ final class ClaimKeeper: Sendable {
   func takeAll() async throws {
     var batch = StorageBatch()
     batch.deleteRange(Self.dispatchers, from: nil, to: nil)
-    batch.deleteRange(ShardNews.keyspace, from: nil, to: nil)
+    batch.deleteRange(ShardNotices.keyspace, from: nil, to: nil)
     for shard in Shard.all + [.expansion] {
       batch.put(Self.shards, [shard.number], Array(id.utf8))
     }
@@ -82,10 +82,10 @@ final class ClaimKeeper: Sendable {
   /// Shares the shards with the other dispatchers of the store, until cancelled.
   ///
   /// `interval` is the time between two heartbeats. Each heartbeat reads and writes storage.
-  func share(beat interval: Duration) async throws {
+  func share(heartbeat interval: Duration) async throws {
     while !Task.isCancelled {
       do {
-        try await beat()
+        try await heartbeat()
         try await listen(for: interval)
       } catch let error as StorageError where error.kind == .full || error.kind == .conflict {
         // Another dispatcher was faster, or the disk is full. A full disk affects all dispatchers.
@@ -109,7 +109,7 @@ final class ClaimKeeper: Sendable {
   /// True if this dispatcher holds the expansion claim.
   private var isExpanding: Bool { state.withLock { $0.claims[.expansion] != nil } }
 
-  private func beat() async throws {
+  private func heartbeat() async throws {
     var sign = StorageBatch()
     sign.put(Self.dispatchers, Array(id.utf8), [])
     try await storage.commit(sign, durability: .relaxed)
@@ -117,7 +117,7 @@ final class ClaimKeeper: Sendable {
     let (moves, lost) = state.withLock { state in
       let lost = state.claims.keys.filter { board.shards[$0]?.owner != id }
       for shard in lost { state.claims[shard] = nil }
-      return (state.plan.beat(board), lost)
+      return (state.plan.heartbeat(board), lost)
     }
     if !lost.isEmpty { claimsChanged() }
     try await release(moves.releases)
@@ -153,7 +153,7 @@ final class ClaimKeeper: Sendable {
     var batch = StorageBatch()
     batch.put(Self.shards, [shard.number], Array(id.utf8))
     // The new owner reads all pending deliveries next, so it needs no notices about them.
-    batch.deleteRange(ShardNews.keyspace, from: [shard.number], to: [shard.number + 1])
+    batch.deleteRange(ShardNotices.keyspace, from: [shard.number], to: [shard.number + 1])
     do {
       let sequence = try await storage.commit(
         batch,
@@ -231,12 +231,12 @@ final class ClaimKeeper: Sendable {
   /// Polls for changes by other dispatchers until the next heartbeat.
   private func listen(for interval: Duration) async throws {
     var sequence: UInt64 = 0
-    for _ in 0..<Self.looksPerBeat {
+    for _ in 0..<Self.looksPerHeartbeat {
       if storage.sequence != sequence {
         sequence = storage.sequence
         tailer.wake()
         if !isExpanding { try await expander.readCursor() }
-        let news = try await ShardNews.take(
+        let news = try await ShardNotices.take(
           for: state.withLock { $0.claims },
           by: id,
           from: storage
@@ -248,9 +248,9 @@ final class ClaimKeeper: Sendable {
           }
         }
       }
-      try await clock.sleep(for: interval / Self.looksPerBeat)
+      try await clock.sleep(for: interval / Self.looksPerHeartbeat)
     }
   }
 
-  private static let looksPerBeat = 20
+  private static let looksPerHeartbeat = 20
 }

@@ -26,24 +26,24 @@ struct ClaimPlan: Sendable {
 
   let id: String
   /// The number of heartbeats without a sign of life after which a dispatcher is considered gone.
-  static let silentBeatsMax = 4
-  private var seen: [String: (version: UInt64, silentBeats: Int)] = [:]
+  static let missedHeartbeatsMax = 4
+  private var seen: [String: (version: UInt64, missedHeartbeats: Int)] = [:]
 
   init(id: String) {
     self.id = id
   }
 
   /// Computes the changes to make; called once per heartbeat.
-  mutating func beat(_ board: Board) -> Moves {
+  mutating func heartbeat(_ board: Board) -> Moves {
     for (other, version) in board.dispatchers where other != id {
       if let known = seen[other], known.version == version {
-        seen[other]?.silentBeats += 1
+        seen[other]?.missedHeartbeats += 1
       } else {
         seen[other] = (version, 0)
       }
     }
     seen = seen.filter { board.dispatchers[$0.key] != nil }
-    let gone = Set(seen.filter { $0.value.silentBeats >= Self.silentBeatsMax }.keys)
+    let gone = Set(seen.filter { $0.value.missedHeartbeats >= Self.missedHeartbeatsMax }.keys)
     let members = ([id] + seen.keys.filter { !gone.contains($0) }).sorted()
     var moves = Moves(gone: gone)
     for shard in Shard.all + [.expansion] {

@@ -12,7 +12,7 @@ extension Delivery {
     static let isPostponed = Flags(rawValue: 2)
     static let isUnanswered = Flags(rawValue: 4)
     /// The row contains the state, attempts and times of the delivery.
-    static let isTried = Flags(rawValue: 8)
+    static let isAttempted = Flags(rawValue: 8)
     static let hasPostponedTime = Flags(rawValue: 16)
     static let hasEventBytes = Flags(rawValue: 32)
     static let hasOrigin = Flags(rawValue: 64)
@@ -26,8 +26,8 @@ extension Delivery {
     if lane != nil { flags.insert(.hasLane) }
     if isPostponed { flags.insert(.isPostponed) }
     if isUnanswered { flags.insert(.isUnanswered) }
-    let isTried = state.isSettled || isPostponed
-    if isTried { flags.insert(.isTried) }
+    let isAttempted = state.isSettled || isPostponed
+    if isAttempted { flags.insert(.isAttempted) }
     let postponedTime = isPostponed ? postponedTime : nil
     if postponedTime != nil { flags.insert(.hasPostponedTime) }
     if eventBytes > 0 { flags.insert(.hasEventBytes) }
@@ -41,7 +41,7 @@ extension Delivery {
     encoder.append(signed: commitTime.microseconds)
     encoder.append(optional: cause?.description)
     encoder.append(UInt64(depth))
-    if isTried { appendTries(to: &encoder) }
+    if isAttempted { appendAttempts(to: &encoder) }
     // These fields come last, where earlier versions do not look.
     if eventBytes > 0 { encoder.append(UInt64(eventBytes)) }
     if let origin {
@@ -52,7 +52,7 @@ extension Delivery {
     return encoder.bytes
   }
 
-  private func appendTries(to encoder: inout BinaryEncoder) {
+  private func appendAttempts(to encoder: inout BinaryEncoder) {
     encoder.append(state.rawValue)
     encoder.append(UInt64(attempts))
     encoder.append(UInt64(crashes))
@@ -87,7 +87,7 @@ extension Delivery {
     isUnanswered = flags.contains(.isUnanswered)
     isPostponed = flags.contains(.isPostponed)
     dueTime = commitTime
-    if flags.contains(.isTried) { try readTries(from: &decoder, flags) }
+    if flags.contains(.isAttempted) { try readAttempts(from: &decoder, flags) }
     if flags.contains(.hasEventBytes) {
       eventBytes = Int(truncatingIfNeeded: try decoder.number())
     }
@@ -101,7 +101,7 @@ extension Delivery {
     }
   }
 
-  private mutating func readTries(
+  private mutating func readAttempts(
     from decoder: inout BinaryDecoder,
     _ flags: Flags
   ) throws(CorruptDataError) {

@@ -7,17 +7,17 @@ package struct DispatchLimits: Sendable, Hashable {
   /// The maximum number of starts per second; nil for no bound.
   package var perSecondMax: Double?
   /// The maximum number of deliveries that run at the same time, each in a worker of its own.
-  package var apartMax: Int
+  package var isolatedMax: Int
 
   /// Creates limits with the defaults of a function that declares none.
   package init(
     concurrentMax: Int = Self.concurrentDefault,
     perSecondMax: Double? = nil,
-    apartMax: Int = FunctionEndpoint.apartMax(instances: FunctionEndpoint.instancesDefault)
+    isolatedMax: Int = FunctionEndpoint.isolatedMax(instances: FunctionEndpoint.instancesDefault)
   ) {
     self.concurrentMax = concurrentMax
     self.perSecondMax = perSecondMax
-    self.apartMax = apartMax
+    self.isolatedMax = isolatedMax
   }
 
   /// Creates the limits of a deployed function; a task queue has Cloud Tasks' defaults.
@@ -31,7 +31,7 @@ package struct DispatchLimits: Sendable, Hashable {
       perSecondMax = max(0.001, queue.rateLimits?.maxDispatchesPerSecond ?? 500)
     }
     concurrentMax = min(concurrentMax, endpoint.capacity)
-    apartMax = FunctionEndpoint.apartMax(instances: endpoint.instances)
+    isolatedMax = FunctionEndpoint.isolatedMax(instances: endpoint.instances)
   }
 
   /// The capacity of two workers.

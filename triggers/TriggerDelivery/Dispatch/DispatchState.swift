@@ -18,7 +18,7 @@ struct DispatchState: Sendable {
     var delivery: Delivery
     /// The event; nil if it is no longer stored.
     var event: DeliveryEvent?
-    var runsApart: Bool
+    var runsIsolated: Bool
   }
 
   /// The work to do next.
@@ -239,6 +239,6 @@ struct DispatchState: Sendable {
 
 extension DispatchState.Start {
   fileprivate init(_ entry: FunctionBacklog.Entry) {
-    self.init(delivery: entry.delivery, event: entry.event, runsApart: entry.isSuspect)
+    self.init(delivery: entry.delivery, event: entry.event, runsIsolated: entry.isCrashCandidate)
   }
 }

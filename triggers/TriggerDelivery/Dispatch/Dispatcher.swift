@@ -19,7 +19,7 @@ final class Dispatcher: Sendable {
   private enum Result: Sendable {
     case outcome(DeliveryPolicy.Outcome)
     /// A response whose body is still arriving.
-    case streaming(InvocationReply)
+    case streaming(InvocationResponse)
     /// The function is no longer deployed.
     case undeployed
     /// The worker crashed while it also ran other invocations.
@@ -69,7 +69,7 @@ final class Dispatcher: Sendable {
     var stopped: [String: Int] = [:]
     var lastLook: Timestamp?
     var waiters: [CheckedContinuation<Void, Never>] = []
-    var turns: UInt64 = 0
+    var passes: UInt64 = 0
     var random = SystemRandomNumberGenerator()
   }
 
@@ -79,7 +79,7 @@ final class Dispatcher: Sendable {
   private let store: DeliveryStore
   private let writer: DeliveryWriter
   private let invoker: any FunctionInvoker
-  private let taskPost: TaskPost
+  private let taskPost: TaskSender
   private let configuration: DeliveryService.Configuration
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Timestamp
@@ -96,7 +96,7 @@ final class Dispatcher: Sendable {
     store: DeliveryStore,
     writer: DeliveryWriter,
     invoker: any FunctionInvoker,
-    taskPost: TaskPost,
+    taskPost: TaskSender,
     configuration: DeliveryService.Configuration,
     clock: any Clock<Duration>,
     now: @escaping @Sendable () -> Timestamp,
@@ -199,18 +199,18 @@ final class Dispatcher: Sendable {
   /// Throws if the calling task is cancelled.
   func waitUntil(_ condition: () async throws -> Bool) async throws {
     while true {
-      let turns = state.withLock { $0.turns }
+      let passes = state.withLock { $0.passes }
       if try await condition() { return }
       try Task.checkCancellation()
-      await waitForTurn(after: turns)
+      await waitForPass(after: passes)
     }
   }
 
-  private func waitForTurn(after turns: UInt64) async {
+  private func waitForPass(after passes: UInt64) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
-          guard state.turns == turns, !Task.isCancelled else { return true }
+          guard state.passes == passes, !Task.isCancelled else { return true }
           state.waiters.append(continuation)
           return false
         }
@@ -223,7 +223,7 @@ final class Dispatcher: Sendable {
 
   private func resumeWaiters() {
     let waiters = state.withLock { state in
-      state.turns &+= 1
+      state.passes &+= 1
       defer { state.waiters = [] }
       return state.waiters
     }
@@ -257,7 +257,7 @@ final class Dispatcher: Sendable {
   func run() async {
     await withDiscardingTaskGroup { group in
       for await _ in wakeups {
-        turn(in: &group)
+        pass(in: &group)
         if state.withLock({ $0.isStopping }) { break }
       }
       if !Task.isCancelled { await finishRunning(in: &group) }
@@ -273,7 +273,7 @@ final class Dispatcher: Sendable {
     wake()
   }
 
-  private func turn(in group: inout DiscardingTaskGroup) {
+  private func pass(in group: inout DiscardingTaskGroup) {
     let now = now()
     noteTime(now)
     let returns = state.withLock { state in
@@ -362,7 +362,7 @@ final class Dispatcher: Sendable {
     }
     wake()
     for await _ in wakeups {
-      turn(in: &group)
+      pass(in: &group)
       let isOver = state.withLock { state in
         state.isGraceOver
           || state.returns.isEmpty && state.dispatch.allSatisfy { !$0.isRunningOrSaving }
@@ -421,7 +421,7 @@ final class Dispatcher: Sendable {
         bringing: event,
         id: RandomID.make()
       )
-      invocation.runsApart = start.runsApart
+      invocation.runsIsolated = start.runsIsolated
       let cancel: @Sendable () -> Void
       switch event.task?.target?.place {
       case .url(let url):
@@ -444,7 +444,7 @@ final class Dispatcher: Sendable {
     }
   }
 
-  private static func result(of reply: Swift.Result<InvocationReply, any Error>) -> Result {
+  private static func result(of reply: Swift.Result<InvocationResponse, any Error>) -> Result {
     switch reply {
     case .success(let reply):
       if case .whole(let body) = reply.body { return result(of: reply, body) }
@@ -464,7 +464,7 @@ final class Dispatcher: Sendable {
     }
   }
 
-  private static func result(of reply: InvocationReply, _ body: ByteBuffer) -> Result {
+  private static func result(of reply: InvocationResponse, _ body: ByteBuffer) -> Result {
     let status = reply.head.status.code
     guard reply.head.status.kind != .successful else {
       return .outcome(.succeeded(status: status))
@@ -481,7 +481,7 @@ final class Dispatcher: Sendable {
     )
   }
 
-  private func collect(_ reply: InvocationReply, _ item: Return) async {
+  private func collect(_ reply: InvocationResponse, _ item: Return) async {
     var item = item
     do {
       let body = try await reply.body.beginning(
@@ -511,15 +511,21 @@ final class Dispatcher: Sendable {
         "A delivery shared a worker that crashed, and runs apart next",
         metadata: ["delivery.id": "\(id)", "error": "\(error)"]
       )
-      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: true) } }
+      state.withLock {
+        $0.dispatch.change(id.function) { $0.release(id.place, asCrashCandidate: true) }
+      }
     case .notStarted(let error):
       if isDiscarding(id) { return settle(item, .putOff(error.message), now) }
       return notStarted(item, error, now)
     case .undeployed:
       if isDiscarding(id) { return settle(item, .putOff("The function is not deployed."), now) }
-      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
+      state.withLock {
+        $0.dispatch.change(id.function) { $0.release(id.place, asCrashCandidate: false) }
+      }
     case .unfinished, .streaming:
-      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
+      state.withLock {
+        $0.dispatch.change(id.function) { $0.release(id.place, asCrashCandidate: false) }
+      }
     }
     return nil
   }
@@ -601,7 +607,7 @@ final class Dispatcher: Sendable {
       }
       let end = state.dispatch.change(id.function) { backlog in
         switch outcome {
-        case .succeeded, .handlerFailed, .timedOut: backlog.workerAnswered()
+        case .succeeded, .handlerFailed, .timedOut: backlog.workerResponded()
         case .crashed, .putOff, .neverStarted: break
         }
         return backlog.finish(new)

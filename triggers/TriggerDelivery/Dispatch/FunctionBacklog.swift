@@ -19,7 +19,7 @@ struct FunctionBacklog: Sendable {
     /// True if the delivery must run in a worker of its own.
     ///
     /// It has crashed a worker, or it shared a worker that crashed.
-    var isSuspect: Bool
+    var isCrashCandidate: Bool
     /// True if another dispatcher now has the delivery; the outcome of the attempt is then ignored.
     var isLost = false
   }
@@ -49,12 +49,12 @@ struct FunctionBacklog: Sendable {
   let function: String
   private(set) var entries: [EventPlace: Entry] = [:]
   private var ready: Deque<EventPlace> = []
-  private var suspects: Deque<EventPlace> = []
+  private var crashCandidates: Deque<EventPlace> = []
   private var forced: Deque<EventPlace> = []
   private var lanes: [DeliveryLane: Deque<EventPlace>] = [:]
   private(set) var runningCount = 0
   private(set) var savingCount = 0
-  private var suspectsRunning = 0
+  private var crashCandidatesRunning = 0
   /// The size of the events in the window, in bytes.
   private(set) var heldBytes = 0
   /// The number of deliveries that wait for an earlier delivery of their lane.
@@ -117,7 +117,7 @@ struct FunctionBacklog: Sendable {
   mutating func update(_ limits: DispatchLimits) {
     self.limits = limits
     bucket.update(rate: limits.perSecondMax)
-    workerAnswered()
+    workerResponded()
   }
 
   /// The maximum number of deliveries in the window.
@@ -240,7 +240,7 @@ extension FunctionBacklog {
       event: candidate.event,
       bytes: candidate.bytes,
       phase: .blocked,
-      isSuspect: delivery.crashes > 0
+      isCrashCandidate: delivery.crashes > 0
     )
     heldBytes += candidate.bytes
     if delivery.isUnanswered { unansweredCount -= 1 }
@@ -270,7 +270,11 @@ extension FunctionBacklog {
   }
 
   private mutating func queueUp(_ place: EventPlace) {
-    if entries[place]?.isSuspect == true { suspects.append(place) } else { ready.append(place) }
+    if entries[place]?.isCrashCandidate == true {
+      crashCandidates.append(place)
+    } else {
+      ready.append(place)
+    }
   }
 
   private mutating func change(_ place: EventPlace, to phase: Phase) {
@@ -304,7 +308,7 @@ extension FunctionBacklog {
 
   /// True if the window has space and few enough ready deliveries that a load helps.
   private var takesMore: Bool {
-    hasPlace && ready.count + suspects.count <= windowMax / 2
+    hasPlace && ready.count + crashCandidates.count <= windowMax / 2
   }
 
   /// Begins a load.
@@ -326,10 +330,10 @@ extension FunctionBacklog {
       bytesMax: bytesMax,
       now: now,
       lanes: takeLanesToCheck(),
-      room: LaneRoom(
+      room: LaneCapacity(
         share,
         lines: lanes.compactMapValues { line in
-          line.last.map { LaneRoom.Line(count: line.count, last: $0) }
+          line.last.map { LaneCapacity.Line(count: line.count, last: $0) }
         },
         blocked: blockedCount,
         blockedBytes: blockedBytes
@@ -488,7 +492,7 @@ extension FunctionBacklog {
     while let place = forced.popFirst() {
       guard entries[place]?.phase == .ready else { continue }
       ready.removeAll { $0 == place }
-      suspects.removeAll { $0 == place }
+      crashCandidates.removeAll { $0 == place }
       bucket.overdraw(now: now)
       return run(place)
     }
@@ -497,9 +501,9 @@ extension FunctionBacklog {
     else { return nil }
     prune()
     // Crash-loop candidates come first, because they are older. While they must wait, others start.
-    if suspectsRunning < limits.apartMax, let place = suspects.first {
+    if crashCandidatesRunning < limits.isolatedMax, let place = crashCandidates.first {
       guard bucket.take(now: now) else { return nil }
-      suspects.removeFirst()
+      crashCandidates.removeFirst()
       return run(place)
     }
     guard let place = ready.first, bucket.take(now: now) else { return nil }
@@ -511,7 +515,7 @@ extension FunctionBacklog {
   mutating func start(_ place: EventPlace) -> Entry? {
     guard undeployed == nil, entries[place]?.phase == .ready else { return nil }
     ready.removeAll { $0 == place }
-    suspects.removeAll { $0 == place }
+    crashCandidates.removeAll { $0 == place }
     return run(place)
   }
 
@@ -524,14 +528,16 @@ extension FunctionBacklog {
     change(place, to: .running)
     runningCount += 1
     guard let entry = entries[place] else { return nil }
-    if entry.isSuspect { suspectsRunning += 1 }
+    if entry.isCrashCandidate { crashCandidatesRunning += 1 }
     return entry
   }
 
   /// Removes deliveries that are no longer ready from the front of the queues.
   private mutating func prune() {
     while let place = ready.first, entries[place]?.phase != .ready { ready.removeFirst() }
-    while let place = suspects.first, entries[place]?.phase != .ready { suspects.removeFirst() }
+    while let place = crashCandidates.first, entries[place]?.phase != .ready {
+      crashCandidates.removeFirst()
+    }
   }
 }
 
@@ -547,7 +553,7 @@ extension FunctionBacklog {
   }
 
   /// Records that a worker has responded.
-  mutating func workerAnswered() {
+  mutating func workerResponded() {
     unstartableSince = nil
     startError = nil
     isStartErrorReported = false
@@ -566,7 +572,7 @@ extension FunctionBacklog {
     now: Timestamp,
     wait: (Int) -> Duration
   ) -> Bool {
-    release(place, asSuspect: false)
+    release(place, asCrashCandidate: false)
     let isNews = isReportable && !isStartErrorReported
     if isReportable { isStartErrorReported = true }
     if unstartableSince == nil { unstartableSince = now }
@@ -580,14 +586,14 @@ extension FunctionBacklog {
   }
 
   /// Moves a delivery whose attempt does not count back to its queue.
-  mutating func release(_ place: EventPlace, asSuspect: Bool) {
+  mutating func release(_ place: EventPlace, asCrashCandidate: Bool) {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
     guard entries[place]?.isLost == false else { return lose(place) }
     change(place, to: .ready)
-    if asSuspect { entries[place]?.isSuspect = true }
-    if entries[place]?.isSuspect == true {
-      suspects.append(place)
+    if asCrashCandidate { entries[place]?.isCrashCandidate = true }
+    if entries[place]?.isCrashCandidate == true {
+      crashCandidates.append(place)
     } else {
       ready.prepend(place)
     }
@@ -619,7 +625,7 @@ extension FunctionBacklog {
 
   private mutating func stopRunning(_ place: EventPlace) {
     runningCount -= 1
-    if entries[place]?.isSuspect == true { suspectsRunning -= 1 }
+    if entries[place]?.isCrashCandidate == true { crashCandidatesRunning -= 1 }
   }
 
   private mutating func save(_ place: EventPlace, _ entry: Entry, as new: Delivery) -> End {
@@ -788,7 +794,7 @@ extension FunctionBacklog {
   /// The time may be past.
   var nextTime: Timestamp? {
     guard !isPaused, undeployed == nil else { return nil }
-    let starts = ready.isEmpty && suspects.isEmpty ? nil : waitTime
+    let starts = ready.isEmpty && crashCandidates.isEmpty ? nil : waitTime
     let due = load == nil && entries.count < windowMax ? nextDue : nil
     return [starts, due].compactMap(\.self).min()
   }

@@ -14,7 +14,7 @@ final class EventExpander: Sendable {
     var expandedThrough: UInt64 = 0
     var isEnabled = true
     var spreads = SpreadCounts()
-    var passedOver = 0
+    var skipped = 0
   }
 
   private let registry: FunctionRegistry
@@ -54,10 +54,10 @@ final class EventExpander: Sendable {
   }
 
   /// The number of matched events since the start that were skipped while disabled.
-  var passedOver: Int { state.withLock { $0.passedOver } }
+  var skipped: Int { state.withLock { $0.skipped } }
 
   /// Counts events that were skipped while disabled.
-  func notePassedOver(_ count: Int = 1) { state.withLock { $0.passedOver += count } }
+  func noteSkipped(_ count: Int = 1) { state.withLock { $0.skipped += count } }
 
   /// Reads the position up to which this or another expander has expanded the events.
   func readCursor() async throws {
@@ -81,13 +81,13 @@ final class EventExpander: Sendable {
         continue
       }
       var new: [DeliveryStore.Candidate] = []
-      let passedBefore = passedOver
+      let skippedBefore = skipped
       for entry in entries { new += try await expand(entry, with: deployment.table) }
       // Skipped events must not be expanded after a crash if triggers are then enabled again.
-      let hasPassed = passedOver != passedBefore
+      let hasSkipped = skipped != skippedBefore
       unsaved += entries.count
       unsavedBytes += entries.reduce(0) { $0 + $1.bytes }
-      if !new.isEmpty || hasPassed || unsaved >= Self.cursorLagMax
+      if !new.isEmpty || hasSkipped || unsaved >= Self.cursorLagMax
         || unsavedBytes >= Self.cursorLagBytesMax
       {
         try await keep(new, through: last)
@@ -114,11 +114,11 @@ final class EventExpander: Sendable {
     where !candidate.delivery.state.isSettled && shards.contains(Shard(of: candidate.delivery)) {
       own[candidate.delivery.id.function, default: []].append(candidate)
     }
-    if configuration.sharingBeat != nil {
+    if configuration.claimHeartbeat != nil {
       let pending = new.map(\.delivery).filter { !$0.state.isSettled }
-      ShardNews.tell(pending, by: dispatcher.id, in: &batch)
+      ShardNotices.tell(pending, by: dispatcher.id, in: &batch)
     }
-    guard configuration.sharingBeat == nil else {
+    guard configuration.claimHeartbeat == nil else {
       // The write may be refused, and another expander then creates these deliveries.
       try await writer.write(batch, shards: [.expansion])
       noteSettled(new)
@@ -230,12 +230,12 @@ final class EventExpander: Sendable {
   private func wanted(of record: CommitRecord, by table: TriggerTable) -> [Want] {
     let isEnabled = self.isEnabled
     var wanted: [Want] = []
-    var passedOver = 0
+    var skipped = 0
     if record.purpose == .events {
       for (index, change) in record.changes.enumerated() {
         let triggers = table.matches(change)
         guard isEnabled else {
-          passedOver += triggers.isEmpty ? 0 : 1
+          skipped += triggers.isEmpty ? 0 : 1
           continue
         }
         for trigger in triggers {
@@ -248,12 +248,12 @@ final class EventExpander: Sendable {
       switch occurrence {
       case .event(let event) where isEnabled:
         wanted += table.functions(for: event).map { Want(index: index, function: $0) }
-      case .event(let event): passedOver += table.functions(for: event).isEmpty ? 0 : 1
+      case .event(let event): skipped += table.functions(for: event).isEmpty ? 0 : 1
       case .schedule(let function, _): wanted.append(Want(index: index, function: function))
       case .task(let task): wanted.append(Want(index: index, function: task.queue))
       }
     }
-    if passedOver > 0 { notePassedOver(passedOver) }
+    if skipped > 0 { noteSkipped(skipped) }
     return wanted
   }
 
@@ -274,7 +274,7 @@ final class EventExpander: Sendable {
     if dispatcher.read({ $0.backlogs[function]?.count ?? 0 }) >= configuration.pendingMax {
       delivery.end(
         .dead,
-        "\(configuration.pendingMax) events of \(function) wait already; mend it, or discard some.",
+        "\(configuration.pendingMax) events of \(function) wait already; fix it, or discard some.",
         now
       )
       dispatcher.log(delivery)

@@ -21,7 +21,7 @@ extension DeliveryStore {
     /// The lanes whose next deliveries may enter the window.
     var lanes: [DeliveryLane]
     /// The deliveries of each lane in the window, and the number that may still enter.
-    var room: LaneRoom
+    var room: LaneCapacity
     /// The shards whose deliveries this dispatcher may run.
     var shards: ShardSet
   }
@@ -66,7 +66,7 @@ extension DeliveryStore {
     private let prefix: [UInt8]
     private var reader: EventReader
     private var taken: Set<EventPlace> = []
-    private var room: LaneRoom
+    private var room: LaneCapacity
     /// Lanes with a delivery that this load parks; no later delivery of them may enter the window.
     private var closed: Set<DeliveryLane> = []
     /// The first row of each lane that was looked up.

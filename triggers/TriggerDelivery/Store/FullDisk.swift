@@ -15,13 +15,13 @@ enum FullDisk {
     logger: Logger,
     _ write: () async throws -> Result
   ) async throws -> Result {
-    var isTold = false
+    var isReported = false
     while true {
       do {
         return try await write()
       } catch let error as StorageError where error.kind == .full {
-        if !isTold { logger.warning("\(complaint): the disk is full") }
-        isTold = true
+        if !isReported { logger.warning("\(complaint): the disk is full") }
+        isReported = true
         try await clock.sleep(for: wait)
       }
     }

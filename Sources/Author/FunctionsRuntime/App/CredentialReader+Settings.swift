@@ -24,7 +24,7 @@ extension CredentialReader {
         let response = try await client.send(
           OutboundRequest(url: url, timeout: Self.keysTimeMax, responseBytesMax: Self.keysBytesMax)
         )
-        guard response.isSuccess else { throw KeysUnavailable(status: response.status) }
+        guard response.isSuccess else { throw KeysUnavailableError(status: response.status) }
         return SigningKeys.Answer(
           body: response.body,
           cacheControl: response.headers["cache-control"]
@@ -47,7 +47,7 @@ extension CredentialReader {
   /// Google's key sets have a few kB.
   private static let keysBytesMax = 1 << 20
 
-  private struct KeysUnavailable: Error {
+  private struct KeysUnavailableError: Error {
     var status: Int
   }
 }

@@ -26,8 +26,8 @@ package struct FunctionHost: FunctionInvoker {
   /// response. With nil the host enforces no time limit. `tasks` receives the tasks that functions
   /// enqueue. Without it the environment of the process decides where they go.
   ///
-  /// Throws `InvalidFunctions` for an invalid app, for a target that the app does not contain, and
-  /// for a target that does not fit the signature.
+  /// Throws `InvalidFunctionsError` for an invalid app, for a target that the app does not contain,
+  /// and for a target that does not fit the signature.
   package init(
     app: FunctionsApp,
     target: String? = nil,
@@ -37,7 +37,7 @@ package struct FunctionHost: FunctionInvoker {
     tasks: (any TaskEnqueuer)? = nil,
     debugFeatures: DebugFeatures = DebugFeatures(),
     makeLogger: @escaping @Sendable (_ function: String) -> Logger = { Logger(label: $0) }
-  ) throws(InvalidFunctions) {
+  ) throws(InvalidFunctionsError) {
     self.manifest = try app.manifest()
     self.functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
     self.credentials = credentials
@@ -47,7 +47,7 @@ package struct FunctionHost: FunctionInvoker {
     self.makeLogger = makeLogger
     self.target = target.flatMap { [functions] in functions[$0] }
     if let target, self.target == nil {
-      throw InvalidFunctions(problems: [
+      throw InvalidFunctionsError(problems: [
         "FUNCTION_TARGET is \"\(target)\", but no function has that name. There are: "
           + functions.keys.sorted().joined(separator: ", ") + "."
       ])
@@ -55,7 +55,7 @@ package struct FunctionHost: FunctionInvoker {
     self.preparations = (self.target.map { [$0] } ?? app.functions).flatMap(\.preparations)
     self.requestTimeMax = requestTimeMax
     if let signature, let target = self.target, !signature.fits(target.trigger) {
-      throw InvalidFunctions(problems: [
+      throw InvalidFunctionsError(problems: [
         "FUNCTION_SIGNATURE_TYPE is \"\(signature.rawValue)\", but the function "
           + "\"\(target.name)\" is of another kind; set "
           + "\(FunctionSignature.proper(for: target.trigger).rawValue)."
@@ -77,7 +77,7 @@ package struct FunctionHost: FunctionInvoker {
   /// Runs the function that the request names.
   ///
   /// Throws only if there is no such function.
-  package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  package func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     guard let function = functions[request.function] else {
       throw InvocationError(.notFound, unknown(request.function))
     }
@@ -90,7 +90,7 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   /// Responds to an HTTP request whose body has arrived completely.
-  package func respond(to head: HTTPRequest, body: ByteBuffer) async -> InvocationReply {
+  package func respond(to head: HTTPRequest, body: ByteBuffer) async -> InvocationResponse {
     await respond(to: head, body: .whole(body))
   }
 
@@ -103,7 +103,7 @@ package struct FunctionHost: FunctionInvoker {
   package func respond(
     to head: HTTPRequest,
     body: InvocationRequest.Body
-  ) async -> InvocationReply {
+  ) async -> InvocationResponse {
     switch Self.path(of: head) {
     case "/__/health": return .text("ok\n", type: "text/plain; charset=utf-8")
     case "/__/functions.yaml" where target == nil:
@@ -142,14 +142,14 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   /// Returns the response to a request whose body exceeds the limit of its function.
-  package func refuseTooLarge(_ head: HTTPRequest) -> InvocationReply {
+  package func refuseTooLarge(_ head: HTTPRequest) -> InvocationResponse {
     refuseTooLarge(head, of: target(of: head).function)
   }
 
   private func refuseTooLarge(
     _ head: HTTPRequest,
     of function: FunctionDefinition?
-  ) -> InvocationReply {
+  ) -> InvocationResponse {
     CallableReply.error(
       .invalidArgument,
       "Request payload size exceeds the limit: \(Self.bytesMax(of: function)) bytes.",
@@ -166,7 +166,7 @@ package struct FunctionHost: FunctionInvoker {
   private func run(
     _ function: FunctionDefinition,
     _ request: InvocationRequest
-  ) async -> InvocationReply {
+  ) async -> InvocationResponse {
     guard request.wholeBody.readableBytes <= Self.bytesMax(of: function) else {
       return refuseTooLarge(request.head, of: function)
     }
@@ -174,7 +174,7 @@ package struct FunctionHost: FunctionInvoker {
     // Framework keeps such requests away from functions.
     let isEvent = FunctionSignature.proper(for: function.trigger) == .cloudevent
     if !isEvent, target != nil, Self.unserved.contains(Self.path(of: request.head)) {
-      return InvocationReply(head: HTTPResponse(status: .notFound), body: .whole(ByteBuffer()))
+      return InvocationResponse(head: HTTPResponse(status: .notFound), body: .whole(ByteBuffer()))
     }
     let scope = FunctionScope(
       options: function.options,
@@ -247,8 +247,8 @@ package struct FunctionHost: FunctionInvoker {
   /// Returns the function's reply, or a 504 response if the function exceeds the time limit.
   private func bounded(
     _ request: InvocationRequest,
-    _ respond: @escaping @Sendable () async -> InvocationReply
-  ) async -> InvocationReply {
+    _ respond: @escaping @Sendable () async -> InvocationResponse
+  ) async -> InvocationResponse {
     guard let requestTimeMax else { return await respond() }
     let origins = functions[request.function]?.options.cors ?? .any
     let race = ReplyRace()
@@ -303,12 +303,12 @@ package struct RunningInvocation: Sendable {
   @TaskLocal package static var current: RunningInvocation?
 }
 
-extension InvocationReply {
-  fileprivate static func text(_ text: String, type: String) -> InvocationReply {
+extension InvocationResponse {
+  fileprivate static func text(_ text: String, type: String) -> InvocationResponse {
     let body = ByteBuffer(string: text)
     var head = HTTPResponse(status: .ok)
     head.headerFields[.contentType] = type
     head.headerFields[.contentLength] = String(body.readableBytes)
-    return InvocationReply(head: head, body: .whole(body))
+    return InvocationResponse(head: head, body: .whole(body))
   }
 }

@@ -149,7 +149,7 @@ extension FunctionsApp: Service {
     do {
       try Data(json.utf8).write(to: URL(filePath: path))
     } catch {
-      throw InvalidSettings("The manifest cannot be written to \(path): \(error)")
+      throw InvalidSettingsError("The manifest cannot be written to \(path): \(error)")
     }
     return true
   }
@@ -167,7 +167,7 @@ extension FunctionsApp: Service {
 
 extension WorkerSettings {
   /// Reads the settings from the flags and the environment of this process.
-  fileprivate static func ofProcess() throws(InvalidSettings) -> WorkerSettings {
+  fileprivate static func ofProcess() throws(InvalidSettingsError) -> WorkerSettings {
     try WorkerSettings(
       environment: ProcessInfo.processInfo.environment,
       arguments: Array(CommandLine.arguments.dropFirst())
@@ -192,7 +192,7 @@ private struct ServedApp: Service, CustomStringConvertible {
   /// The default description would contain all settings.
   var description: String { "functions" }
 
-  /// Throws `InvalidFunctions` if the app is invalid or lacks the target.
+  /// Throws `InvalidFunctionsError` if the app is invalid or lacks the target.
   init(_ app: FunctionsApp, _ settings: WorkerSettings, environmentIsLate: Bool) throws {
     self.settings = settings
     self.environmentIsLate = environmentIsLate

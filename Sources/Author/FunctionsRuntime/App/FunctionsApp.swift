@@ -29,21 +29,21 @@ public struct FunctionsApp: Sendable {
 
   /// Returns the manifest of the binary after checking all functions.
   ///
-  /// Throws `InvalidFunctions` with every problem found. Each problem says what to change.
-  package func manifest() throws(InvalidFunctions) -> FunctionManifest {
+  /// Throws `InvalidFunctionsError` with every problem found. Each problem says what to change.
+  package func manifest() throws(InvalidFunctionsError) -> FunctionManifest {
     let problems = FunctionsValidation.problems(in: functions)
-    guard problems.isEmpty else { throw InvalidFunctions(problems: problems) }
+    guard problems.isEmpty else { throw InvalidFunctionsError(problems: problems) }
     let endpoints = functions.map { ($0.name, FunctionEndpoint($0)) }
     let rest = endpoints.flatMap { name, endpoint in
       endpoint.problems.map { "The function \"\(name)\" \($0)" }
     }
-    guard rest.isEmpty else { throw InvalidFunctions(problems: rest) }
+    guard rest.isEmpty else { throw InvalidFunctionsError(problems: rest) }
     return FunctionManifest(endpoints: Dictionary(endpoints) { first, _ in first })
   }
 }
 
 /// The error of an app whose functions cannot be deployed as they are declared.
-package struct InvalidFunctions: Error, CustomStringConvertible, Equatable {
+package struct InvalidFunctionsError: Error, CustomStringConvertible, Equatable {
   package var problems: [String]
 
   package var description: String { problems.joined(separator: "\n") }

@@ -5,8 +5,8 @@ import Synchronization
 final class ReplyRace: Sendable {
   private enum State {
     case open
-    case awaited(CheckedContinuation<InvocationReply, Never>)
-    case finished(InvocationReply?)
+    case awaited(CheckedContinuation<InvocationResponse, Never>)
+    case finished(InvocationResponse?)
   }
 
   private let state = Mutex(State.open)
@@ -14,8 +14,8 @@ final class ReplyRace: Sendable {
   /// Offers a reply.
   ///
   /// Only the first counts; later replies are dropped.
-  func finish(_ reply: InvocationReply) {
-    let waiting: CheckedContinuation<InvocationReply, Never>? = state.withLock { state in
+  func finish(_ reply: InvocationResponse) {
+    let waiting: CheckedContinuation<InvocationResponse, Never>? = state.withLock { state in
       switch state {
       case .open:
         state = .finished(reply)
@@ -32,9 +32,9 @@ final class ReplyRace: Sendable {
   /// Waits for the first reply.
   ///
   /// Call it only once.
-  func reply() async -> InvocationReply {
+  func reply() async -> InvocationResponse {
     await withCheckedContinuation { continuation in
-      let finished: InvocationReply? = state.withLock { state in
+      let finished: InvocationResponse? = state.withLock { state in
         guard case .finished(let reply) = state else {
           state = .awaited(continuation)
           return nil

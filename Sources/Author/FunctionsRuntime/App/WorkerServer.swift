@@ -46,7 +46,7 @@ package enum WorkerServer {
         } else {
           body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
         }
-      } catch is BodyTooLarge {
+      } catch is BodyTooLargeError {
         return host.refuseTooLarge(request.head)
       }
       return await context.client.whileConnected {

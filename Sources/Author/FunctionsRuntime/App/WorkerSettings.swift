@@ -42,9 +42,9 @@ struct WorkerSettings: Sendable, Equatable {
   /// The flags `--port`, `--target` and `--signature-type` of the Functions Framework take
   /// precedence over variables. The value of a flag is the next argument or follows `=`. Other
   /// arguments belong to the author's program or to a debugger and are ignored. Throws
-  /// `InvalidSettings` for an invalid port, log level, signature or time, and for a flag without a
-  /// value.
-  init(environment: [String: String], arguments: [String] = []) throws(InvalidSettings) {
+  /// `InvalidSettingsError` for an invalid port, log level, signature or time, and for a flag
+  /// without a value.
+  init(environment: [String: String], arguments: [String] = []) throws(InvalidSettingsError) {
     let flags = try Self.flags(arguments)
     func variable(_ name: String) -> String? {
       (flags[name] ?? environment[name]).flatMap { $0.isEmpty ? nil : $0 }
@@ -69,7 +69,7 @@ struct WorkerSettings: Sendable, Equatable {
     } else {
       let text = variable("PORT") ?? (variable("HEARTH_HUB") == nil ? "8080" : "0")
       guard let port = Int(text), (0...65_535).contains(port) else {
-        throw InvalidSettings("PORT is \"\(text)\"; set a number from 0 to 65535.")
+        throw InvalidSettingsError("PORT is \"\(text)\"; set a number from 0 to 65535.")
       }
       // Connections from outside are accepted only in a container. Elsewhere only this machine may
       // connect.
@@ -81,7 +81,7 @@ struct WorkerSettings: Sendable, Equatable {
     let level = variable("LOG_LEVEL") ?? "info"
     guard let logLevel = Logger.Level(rawValue: level.lowercased()) else {
       let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw InvalidSettings("LOG_LEVEL is \"\(level)\"; set one of \(known).")
+      throw InvalidSettingsError("LOG_LEVEL is \"\(level)\"; set one of \(known).")
     }
     self.logLevel = logLevel
   }
@@ -93,14 +93,15 @@ struct WorkerSettings: Sendable, Equatable {
   ]
 
   /// Returns the values of the flags, keyed by the variables that they override.
-  private static func flags(_ arguments: [String]) throws(InvalidSettings) -> [String: String] {
+  private static func flags(_ arguments: [String]) throws(InvalidSettingsError) -> [String: String]
+  {
     var values: [String: String] = [:]
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let name = parts.first, let variable = flagVariables[String(name)] else { continue }
       guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-        throw InvalidSettings("\(name) needs a value.")
+        throw InvalidSettingsError("\(name) needs a value.")
       }
       values[variable] = value
     }
@@ -120,17 +121,17 @@ struct WorkerSettings: Sendable, Equatable {
     json.flatMap { try? JSONDecoder().decode(type, from: Data($0.utf8)) }
   }
 
-  private static func signature(_ text: String) throws(InvalidSettings) -> FunctionSignature {
+  private static func signature(_ text: String) throws(InvalidSettingsError) -> FunctionSignature {
     guard let signature = FunctionSignature(rawValue: text) else {
       let known = FunctionSignature.allCases.map(\.rawValue).joined(separator: ", ")
-      throw InvalidSettings("FUNCTION_SIGNATURE_TYPE is \"\(text)\"; set one of \(known).")
+      throw InvalidSettingsError("FUNCTION_SIGNATURE_TYPE is \"\(text)\"; set one of \(known).")
     }
     return signature
   }
 
-  private static func seconds(_ text: String) throws(InvalidSettings) -> Duration {
+  private static func seconds(_ text: String) throws(InvalidSettingsError) -> Duration {
     guard let seconds = Int(text), seconds > 0 else {
-      throw InvalidSettings(
+      throw InvalidSettingsError(
         "CLOUD_RUN_TIMEOUT_SECONDS is \"\(text)\"; set a whole number above 0."
       )
     }
@@ -139,7 +140,7 @@ struct WorkerSettings: Sendable, Equatable {
 }
 
 /// The error of a worker that cannot start because its environment is invalid.
-struct InvalidSettings: Error, CustomStringConvertible, Equatable {
+struct InvalidSettingsError: Error, CustomStringConvertible, Equatable {
   var description: String
 
   init(_ description: String) {

@@ -42,7 +42,7 @@ package enum CallableClient {
 
   /// Returns the decoded result of a call, or throws the `CallableError` that the reply contains.
   package static func result<Reply: Decodable>(
-    of reply: InvocationReply,
+    of reply: InvocationResponse,
     as type: Reply.Type = Reply.self,
     dates: JSONDates
   ) async throws -> Reply {

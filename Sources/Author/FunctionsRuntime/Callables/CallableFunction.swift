@@ -10,7 +10,7 @@ struct CallableFunction<Payload: Decodable & Sendable, Reply>: Sendable {
 
   var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .callable, options: options.values) { request, scope in
-      await CallableExchange(scope: scope).reply(to: request) { call, coding, stream in
+      await CallableInvocation(scope: scope).reply(to: request) { call, coding, stream in
         try await callers.check(call.auth)
         let payload = try Self.payload(of: call.data, coding.decoder)
         let reply = try await handler(

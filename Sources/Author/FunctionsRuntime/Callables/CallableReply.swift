@@ -8,7 +8,7 @@ import NIOCore
 /// Every response has these headers. Without them a browser would hide even an error from the page.
 enum CallableReply {
   /// Returns the response to the preflight request of a browser that wants to call by POST.
-  static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> InvocationReply {
+  static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> InvocationResponse {
     origins.preflight(for: request, methods: "POST")
   }
 
@@ -18,26 +18,26 @@ enum CallableReply {
     status: HTTPResponse.Status,
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
-  ) -> InvocationReply {
+  ) -> InvocationResponse {
     var head = HTTPResponse(status: status)
     head.headerFields[.contentType] = "application/json; charset=utf-8"
     head.headerFields[.contentLength] = String(bytes.count)
     origins.apply(to: &head, for: request)
-    return InvocationReply(head: head, body: .whole(ByteBuffer(bytes: bytes)))
+    return InvocationResponse(head: head, body: .whole(ByteBuffer(bytes: bytes)))
   }
 
   /// Returns a response whose body is a stream of events that `produce` writes.
   static func eventStream(
     for request: HTTPRequest,
     _ origins: CORSOrigins,
-    _ produce: @escaping @Sendable (@escaping InvocationReply.Body.Write) async throws -> Void
-  ) -> InvocationReply {
+    _ produce: @escaping @Sendable (@escaping InvocationResponse.Body.Write) async throws -> Void
+  ) -> InvocationResponse {
     var head = HTTPResponse(status: .ok)
     head.headerFields[.contentType] = ServerSentEvents.mediaType
     head.headerFields[.cacheControl] = "no-cache"
     head.headerFields[fieldName("x-accel-buffering")] = "no"
     origins.apply(to: &head, for: request)
-    return InvocationReply(head: head, body: .produced(produce))
+    return InvocationResponse(head: head, body: .produced(produce))
   }
 
   /// Returns an error response with the body `{"error": {"status", "message", "details"?}}`.
@@ -50,7 +50,7 @@ enum CallableReply {
     httpStatus: Int? = nil,
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
-  ) -> InvocationReply {
+  ) -> InvocationResponse {
     let json = CallableErrorEnvelope.json(code, message)
     if ServerSentEvents.areWanted(by: request) {
       return eventStream(for: request, origins) { try await $0(ServerSentEvents.frame(json)) }

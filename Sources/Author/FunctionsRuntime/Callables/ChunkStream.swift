@@ -13,10 +13,10 @@ final class ChunkStream: Sendable {
   }
 
   private let encoder: ValueEncoder
-  private let write: InvocationReply.Body.Write
+  private let write: InvocationResponse.Body.Write
   private let state = Mutex(State.open)
 
-  init(encoder: ValueEncoder, write: @escaping InvocationReply.Body.Write) {
+  init(encoder: ValueEncoder, write: @escaping InvocationResponse.Body.Write) {
     self.encoder = encoder
     self.write = write
   }

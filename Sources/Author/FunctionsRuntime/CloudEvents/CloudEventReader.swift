@@ -18,10 +18,10 @@ import NIOCore
 /// functions, and Pub/Sub push messages. The last two are converted to CloudEvents as in other
 /// Functions Frameworks.
 enum CloudEventReader {
-  /// Returns the event in a request; throws `EventRefusal` if it is not a valid event.
+  /// Returns the event in a request; throws `EventRefusedError` if it is not a valid event.
   static func event(of request: InvocationRequest) throws -> CloudEvent {
     guard request.head.method == .post else {
-      throw EventRefusal("An event comes by POST, not \(request.head.method.rawValue).")
+      throw EventRefusedError("An event comes by POST, not \(request.head.method.rawValue).")
     }
     let body = Array(request.wholeBody.readableBytesView)
     let contentType = request.head.headerFields[.contentType] ?? ""
@@ -30,7 +30,9 @@ enum CloudEventReader {
     if mediaType.text == "application/cloudevents+json" {
       event = try structured(body)
     } else if mediaType.text.hasPrefix("application/cloudevents") {
-      throw EventRefusal("Events come one by one, as application/cloudevents+json or in headers.")
+      throw EventRefusedError(
+        "Events come one by one, as application/cloudevents+json or in headers."
+      )
     } else if isBinary(request.head.headerFields) || !mediaType.isJSON {
       event = try binary(request.head.headerFields, body)
     } else {
@@ -73,7 +75,9 @@ enum CloudEventReader {
       case .boolean(let value): attributes[name] = String(value)
       case .null: break
       default:
-        throw EventRefusal("The event's attribute \(name) is neither text nor number nor boolean.")
+        throw EventRefusedError(
+          "The event's attribute \(name) is neither text nor number nor boolean."
+        )
       }
     }
     let contentType = attributes.removeValue(forKey: "datacontenttype")
@@ -89,11 +93,11 @@ enum CloudEventReader {
   ) throws -> [UInt8] {
     switch (members["data"], members["data_base64"]) {
     case (nil, nil): return []
-    case (_?, _?): throw EventRefusal("The event has both data and data_base64; send one.")
+    case (_?, _?): throw EventRefusedError("The event has both data and data_base64; send one.")
     case (nil, let text?):
       guard case .string(let base64) = try EventJSON.value(text),
         let data = Data(base64Encoded: base64)
-      else { throw EventRefusal("The event's data_base64 is not base64 text.") }
+      else { throw EventRefusedError("The event's data_base64 is not base64 text.") }
       return Array(data)
     case (let text?, nil):
       // Structured mode embeds data of a type other than JSON as a plain string.
@@ -117,19 +121,21 @@ enum CloudEventReader {
     var attributes = attributes
     func required(_ name: String) throws -> String {
       guard let value = attributes.removeValue(forKey: name), !value.isEmpty else {
-        throw EventRefusal("\(described(name)) is missing, which every CloudEvent has.")
+        throw EventRefusedError("\(described(name)) is missing, which every CloudEvent has.")
       }
       return value
     }
     let version = try required("specversion")
     guard version == "1.0" else {
-      throw EventRefusal("\(described("specversion")) must be 1.0, not \(version).")
+      throw EventRefusedError("\(described("specversion")) must be 1.0, not \(version).")
     }
     let type = try required("type")
     let id = try required("id")
     let source = try required("source")
     if let time = attributes["time"], Timestamp(time) == nil {
-      throw EventRefusal("\(described("time")) is \(time), which is not of the form of RFC 3339.")
+      throw EventRefusedError(
+        "\(described("time")) is \(time), which is not of the form of RFC 3339."
+      )
     }
     return CloudEvent(
       id: id,
@@ -157,17 +163,17 @@ struct MediaType {
   var isJSON: Bool { text == "application/json" || text == "text/json" || text.hasSuffix("+json") }
 }
 
-/// JSON reading functions for events, which report every error as an `EventRefusal`.
+/// JSON reading functions for events, which report every error as an `EventRefusedError`.
 enum EventJSON {
   /// Returns the members of an object, each with its original text.
   static func members(of text: [UInt8]) throws -> [String: [UInt8]] {
     do {
       guard let members = try jsonMembers(of: text, loneSurrogates: .replaced) else {
-        throw EventRefusal("The event is not a JSON object.")
+        throw EventRefusedError("The event is not a JSON object.")
       }
       return members
     } catch let error as JSONSyntaxError {
-      throw EventRefusal("The event is not JSON: \(error.reason) at byte \(error.offset).")
+      throw EventRefusedError("The event is not JSON: \(error.reason) at byte \(error.offset).")
     }
   }
 
@@ -176,7 +182,9 @@ enum EventJSON {
     do {
       return try JSONReader.read(text, unwrapsIntegers: false)
     } catch let error as JSONSyntaxError {
-      throw EventRefusal("The event's data is not JSON: \(error.reason) at byte \(error.offset).")
+      throw EventRefusedError(
+        "The event's data is not JSON: \(error.reason) at byte \(error.offset)."
+      )
     }
   }
 }

@@ -21,13 +21,13 @@ enum LegacyEvent {
     guard let data = members["data"], let id = try text("eventId"),
       let type = try text("eventType")
     else {
-      throw EventRefusal(
+      throw EventRefusedError(
         "The request is no event: it has neither CloudEvents' attributes (ce-specversion and its "
           + "like) nor the context of a first-generation event."
       )
     }
     guard let mapped = types[type], let service = service(of: type) else {
-      throw EventRefusal("The event type \(type) of the first generation is not known.")
+      throw EventRefusedError("The event type \(type) of the first generation is not known.")
     }
     var event = CloudEvent(
       id: id,
@@ -68,14 +68,14 @@ enum LegacyEvent {
         if case .string(let service)? = fields["service"], !service.isEmpty {
           self.service = service
         }
-      default: throw EventRefusal("The event's resource is neither text nor an object.")
+      default: throw EventRefusedError("The event's resource is neither text nor an object.")
       }
     }
 
     /// Splits the name at the first slash that is followed by `word` and another slash.
     func parts(around word: String) throws -> (source: String, subject: String) {
       guard let range = name.firstRange(of: "/\(word)/") else {
-        throw EventRefusal("The event's resource \(name) has no part \(word)/….")
+        throw EventRefusedError("The event's resource \(name) has no part \(word)/….")
       }
       let subject = name[name.index(after: range.lowerBound)...]
       return (String(name[..<range.lowerBound]), String(subject))
@@ -119,7 +119,9 @@ enum LegacyEvent {
   /// Returns `projects/_/instances/I` with the location that the database's domain names.
   private static func databaseSource(_ source: String, domain: String?) throws -> String {
     guard let domain, let first = domain.split(separator: ".").first else {
-      throw EventRefusal("The event of a database has no domain, so its location is not known.")
+      throw EventRefusedError(
+        "The event of a database has no domain, so its location is not known."
+      )
     }
     let location = domain == "firebaseio.com" ? "us-central1" : String(first)
     return source.replacing(
@@ -148,7 +150,7 @@ enum LegacyEvent {
   /// Returns a message in second-generation form: `{"message": {…}}` with its id and time.
   private static func message(_ data: [UInt8], id: String, time: String?) throws -> [UInt8] {
     guard case .map(var message) = try EventJSON.value(data) else {
-      throw EventRefusal("The event's message is not a JSON object.")
+      throw EventRefusedError("The event's message is not a JSON object.")
     }
     if message["messageId"] == nil { message["messageId"] = .string(id) }
     if message["publishTime"] == nil, let time { message["publishTime"] = .string(time) }
@@ -159,7 +161,7 @@ enum LegacyEvent {
     do {
       return try JSONWriter.write(.map(fields))
     } catch {
-      throw EventRefusal("The event's data cannot be passed on: \(error).")
+      throw EventRefusedError("The event's data cannot be passed on: \(error).")
     }
   }
 
@@ -167,7 +169,7 @@ enum LegacyEvent {
   private static func pushed(_ members: [String: [UInt8]], path: String) throws -> CloudEvent {
     guard case .map(let message)? = try members["message"].map(EventJSON.value),
       case .string(let id)? = message["messageId"] ?? message["message_id"]
-    else { throw EventRefusal("The pushed message has no messageId.") }
+    else { throw EventRefusedError("The pushed message has no messageId.") }
     var time: String?
     if case .string(let text)? = message["publishTime"] ?? message["publish_time"] { time = text }
     let topic =

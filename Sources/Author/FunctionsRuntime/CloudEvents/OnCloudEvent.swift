@@ -33,7 +33,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
     FunctionDefinition(name: name, trigger: .cloudEvent(filter), options: options) {
       request,
       scope in
-      await EventExchange(scope: scope).reply(to: request) { event in
+      await EventInvocation(scope: scope).reply(to: request) { event in
         var message = CloudEventMessage(
           type: event.type,
           data: try decode(event, scope.options),
@@ -65,7 +65,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
     if event.params.values.isEmpty {
       do {
         event.params = EventParams(try captures(from: event))
-      } catch let error as EventRefusal {
+      } catch let error as EventRefusedError {
         throw EventError.permanent(error.message)
       }
     }
@@ -75,11 +75,11 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
   /// Returns the captures of the path patterns; throws for an event that does not match.
   private func captures(from event: CloudEventMessage<Payload>) throws -> [String: String] {
     guard filter.type == CloudEventFilter.anyType || filter.type == event.type else {
-      throw EventRefusal("The function wants \(filter.type), not \(event.type).")
+      throw EventRefusedError("The function wants \(filter.type), not \(event.type).")
     }
     for (name, value) in filter.attributes {
       guard event.attribute(name) == value else {
-        throw EventRefusal(
+        throw EventRefusedError(
           "The function wants the attribute \(name) to be \(value), "
             + "not \(event.attribute(name) ?? "missing")."
         )
@@ -90,7 +90,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
       let value = event.attribute(name) ?? ""
       let path = ResourcePath(slashSeparated: value)
       guard let found = try PathPattern(pattern, ofDocuments: false).match(path) else {
-        throw EventRefusal("The attribute \(name), \(value), does not match \(pattern).")
+        throw EventRefusedError("The attribute \(name), \(value), does not match \(pattern).")
       }
       captures.merge(found) { $1 }
     }
@@ -125,14 +125,14 @@ extension OnCloudEvent where Payload: Decodable {
     self.decode = { event, options in
       let contentType = event.dataContentType ?? "application/json"
       guard MediaType(contentType).isJSON else {
-        throw EventRefusal("The data of type '\(contentType)' is not JSON.")
+        throw EventRefusedError("The data of type '\(contentType)' is not JSON.")
       }
       let dialect = ValueDialect.json(dates: options.dates ?? .rfc3339)
       let json = event.data.isEmpty ? Array("null".utf8) : event.data
       do {
         return try ValueDecoder(dialect: dialect).decode(Payload.self, from: EventJSON.value(json))
       } catch let error as ValueCodingError {
-        throw EventRefusal("The event's data does not decode as \(Payload.self): \(error).")
+        throw EventRefusedError("The event's data does not decode as \(Payload.self): \(error).")
       }
     }
   }

@@ -60,13 +60,13 @@ struct DebuggerRegistration: Service {
     _ registration: WorkerRegistration,
     _ registered: Registered
   ) async throws {
-    var isTold = false
+    var isReported = false
     while !Task.isCancelled {
       do {
         try await hub.register(registration) { line in
           guard !line.functions.isEmpty else { return }
           registered.id.withLock { $0 = line.id }
-          isTold = false
+          isReported = false
           logger.notice(
             "This process runs functions of the suite",
             metadata: [
@@ -74,15 +74,15 @@ struct DebuggerRegistration: Service {
             ]
           )
         }
-      } catch let refusal as HubClient.Refusal where refusal.isFinal {
+      } catch let refusal as HubClient.RefusalError where refusal.isFinal {
         StandardStreams.exit(reporting: "The suite at \(hub.address) refuses: \(refusal)")
       } catch {
         logger.debug("The suite does not answer", metadata: ["error": "\(error)"])
       }
       registered.id.withLock { $0 = nil }
       if Task.isCancelled { return }
-      if !isTold {
-        isTold = true
+      if !isReported {
+        isReported = true
         logger.warning("The suite has gone; waiting for it", metadata: ["hub": "\(hub.address)"])
       }
       // The sleep is cancelled when the process must end, and the loop condition then ends the

@@ -46,7 +46,7 @@ struct HubClient: Sendable {
     var url = "http://\(address)/hearth/v1/workers/environment"
     if let function { url += "?function=\(function)" }
     let response = try await http.send(OutboundRequest(url: url, headers: headers))
-    guard response.isSuccess else { throw Refusal(response.status, response.text) }
+    guard response.isSuccess else { throw RefusalError(response.status, response.text) }
     return try JSONDecoder().decode([String: String].self, from: Data(response.body))
   }
 
@@ -67,7 +67,7 @@ struct HubClient: Sendable {
     let response = try await http.stream(request)
     guard (200..<300).contains(response.status) else {
       let text = String(decoding: try await response.body.collect(upTo: 1 << 16), as: UTF8.self)
-      throw Refusal(response.status, text)
+      throw RefusalError(response.status, text)
     }
     for try await line in response.body.lines() {
       await onLine(try JSONDecoder().decode(WorkerLine.self, from: Data(line.utf8)))
@@ -85,7 +85,7 @@ struct HubClient: Sendable {
   }
 
   /// The error for a request that the hub refused, with the status and text of the response.
-  struct Refusal: Error, CustomStringConvertible {
+  struct RefusalError: Error, CustomStringConvertible {
     var description: String
     /// True if a repeated request cannot succeed.
     var isFinal: Bool

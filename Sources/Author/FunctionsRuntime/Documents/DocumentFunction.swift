@@ -36,7 +36,7 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
     let parsed = try? PathPattern(pattern)
     let trigger = FunctionDefinition.Trigger.document(type, pattern: pattern)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
-      await EventExchange(scope: scope).reply(to: request) { event in
+      await EventInvocation(scope: scope).reply(to: request) { event in
         let input = try input(ReceivedEvent(event), parsed, request, scope)
         return { try await handler(input) }
       }
@@ -61,13 +61,13 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
     _ scope: FunctionScope
   ) throws -> DocumentEvent<Payload> {
     guard received.kind == reading.kind else {
-      throw EventRefusal(
+      throw EventRefusedError(
         "The function wants \(type.name), not \(DocumentEventType(received.kind).name)."
       )
     }
     let path = received.name.path
     guard let captures = pattern?.match(path) else {
-      throw EventRefusal("The document \(path) does not match the pattern \(self.pattern).")
+      throw EventRefusedError("The document \(path) does not match the pattern \(self.pattern).")
     }
     var event = DocumentEvent(
       path: "",

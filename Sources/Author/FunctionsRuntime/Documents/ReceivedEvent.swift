@@ -22,12 +22,12 @@ struct ReceivedEvent {
   /// Parses an event whose documents are protobuf, base64-encoded protobuf, or JSON.
   init(_ event: CloudEvent) throws {
     guard let type = DocumentEventType(name: event.type) else {
-      throw EventRefusal("The event type \(event.type) is not one of a Firestore document.")
+      throw EventRefusedError("The event type \(event.type) is not one of a Firestore document.")
     }
     let change = try WireFormat.change(from: Self.data(of: event))
     // The data contains the exact name. The attributes repeat it with escapes.
     guard let name = (change.after ?? change.before)?.name else {
-      throw EventRefusal("The event has no document.")
+      throw EventRefusedError("The event has no document.")
     }
     id = event.id
     kind = type.kind
@@ -51,13 +51,13 @@ struct ReceivedEvent {
         return try Google_Events_Cloud_Firestore_V1_DocumentEventData(jsonUTF8Bytes: event.data)
       }
       guard type.text == "application/protobuf" || type.text == "application/x-protobuf" else {
-        throw EventRefusal("The content type '\(contentType)' is not application/protobuf.")
+        throw EventRefusedError("The content type '\(contentType)' is not application/protobuf.")
       }
       return try Google_Events_Cloud_Firestore_V1_DocumentEventData(
         serializedBytes: unwrapped(event.data)
       )
-    } catch let error where !(error is EventRefusal) {
-      throw EventRefusal("The event's data is not a DocumentEventData: \(error)")
+    } catch let error where !(error is EventRefusedError) {
+      throw EventRefusedError("The event's data is not a DocumentEventData: \(error)")
     }
   }
 
@@ -82,13 +82,14 @@ struct ReceivedChange {
 
 /// A conversion of one document of an event to the handler's data.
 struct DocumentReader<Payload: Sendable>: Sendable {
-  /// The conversion, which throws `EventRefusal` if the document is missing or does not decode.
+  /// The conversion, which throws `EventRefusedError` if the document is missing or does not
+  /// decode.
   let read: @Sendable (FirestoreDocument?) throws -> Payload
 
   private init(_ read: @escaping @Sendable (FirestoreDocument) throws -> Payload) {
     self.read = { document in
       guard let document else {
-        throw EventRefusal("The event lacks a document that its type promises.")
+        throw EventRefusedError("The event lacks a document that its type promises.")
       }
       return try read(document)
     }
@@ -107,7 +108,7 @@ extension DocumentReader where Payload: Decodable {
       do {
         return try ValueDecoder().decode(Payload.self, from: document.fields)
       } catch {
-        throw EventRefusal(
+        throw EventRefusedError(
           "The document \(document.name.path) does not decode as \(Payload.self): \(error)."
         )
       }

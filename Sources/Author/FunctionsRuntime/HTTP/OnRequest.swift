@@ -37,7 +37,7 @@ public struct OnRequest: CloudFunction {
   /// The description of the function that a `FunctionsApp` uses to host it.
   public var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .http, options: options) { request, scope in
-      await HTTPFunctionExchange(scope: scope).reply(to: request, handler)
+      await HTTPFunctionInvocation(scope: scope).reply(to: request, handler)
     }
   }
 

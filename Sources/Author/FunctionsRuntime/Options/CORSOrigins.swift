@@ -35,7 +35,7 @@ public enum CORSOrigins: Sendable, Hashable {
   }
 
   /// Returns the response to a preflight request, which asks whether a page may send a request.
-  func preflight(for request: HTTPRequest, methods: String) -> InvocationReply {
+  func preflight(for request: HTTPRequest, methods: String) -> InvocationResponse {
     var head = HTTPResponse(status: .noContent)
     head.headerFields[.contentLength] = "0"
     if self != .none {
@@ -45,6 +45,6 @@ public enum CORSOrigins: Sendable, Hashable {
         request.headerFields[.accessControlRequestHeaders]
     }
     head.headerFields[.vary] = "Origin, Access-Control-Request-Headers"
-    return InvocationReply(head: head, body: .whole(ByteBuffer()))
+    return InvocationResponse(head: head, body: .whole(ByteBuffer()))
   }
 }

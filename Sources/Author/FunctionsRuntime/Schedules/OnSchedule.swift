@@ -48,7 +48,7 @@ public struct OnSchedule: CloudFunction {
   public var definition: FunctionDefinition {
     let trigger = FunctionDefinition.Trigger.schedule(schedule, timeZone: timeZone)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
-      await EventExchange(scope: scope).reply {
+      await EventInvocation(scope: scope).reply {
         try ScheduleEvent(request, scope)
       } preparing: { event in
         { try await handler(event) }
@@ -96,13 +96,15 @@ extension ScheduleEvent {
   fileprivate init(_ request: InvocationRequest, _ scope: FunctionScope) throws {
     let fields = request.head.headerFields
     guard request.head.method == .post else {
-      throw EventRefusal("A scheduled run comes by POST, not \(request.head.method.rawValue).")
+      throw EventRefusedError("A scheduled run comes by POST, not \(request.head.method.rawValue).")
     }
     guard let time = fields[Self.timeHeader] else {
-      throw EventRefusal("The header \(Self.timeHeader) is missing, which every scheduled run has.")
+      throw EventRefusedError(
+        "The header \(Self.timeHeader) is missing, which every scheduled run has."
+      )
     }
     guard let scheduleTime = Timestamp(time) else {
-      throw EventRefusal(
+      throw EventRefusedError(
         "The header \(Self.timeHeader) is \(time), which is not of the form of RFC 3339."
       )
     }

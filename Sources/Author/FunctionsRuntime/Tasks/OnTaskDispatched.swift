@@ -45,7 +45,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     FunctionDefinition(name: name, trigger: .taskQueue(rateLimits), options: options) {
       request,
       scope in
-      await TaskExchange(scope: scope).reply(to: request, handler)
+      await TaskInvocation(scope: scope).reply(to: request, handler)
     }
   }
 
@@ -124,7 +124,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     let dates = queueing.options[name]?.dates ?? options.dates
     let body: [UInt8]
     do {
-      let encoder = ValueEncoder(dialect: TaskExchange.dialect(dates))
+      let encoder = ValueEncoder(dialect: TaskInvocation.dialect(dates))
       body = try JSONWriter.write(.map(["data": try encoder.encode(payload)]))
     } catch {
       throw TaskQueueError(.invalidArgument, "The task cannot be written as JSON: \(error).")

@@ -53,7 +53,7 @@ public struct OnTyped<
   private func reply(
     to request: InvocationRequest,
     _ scope: FunctionScope
-  ) async -> InvocationReply {
+  ) async -> InvocationResponse {
     let dialect = ValueDialect.json(dates: scope.options.dates ?? .rfc3339)
     do {
       let payload = try payload(of: request, dialect)

@@ -110,8 +110,8 @@ struct DirectTransport: FirestoreTransport {
     do {
       return try await handler(try authenticate(credential))
     } catch {
-      let told = service.told(error)
-      throw FirestoreError(told.statusCode, told.statusMessage)
+      let reported = service.publicError(for: error)
+      throw FirestoreError(reported.statusCode, reported.statusMessage)
     }
   }
 }

@@ -15,7 +15,7 @@ struct RecordingInvoker: FunctionInvoker {
   func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
   ) -> @Sendable () -> Void {
     begun.begin {
       do {
@@ -26,7 +26,7 @@ struct RecordingInvoker: FunctionInvoker {
     }
   }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     recorder.began(request)
     do {
       var reply = try await bounded(request)
@@ -50,10 +50,10 @@ struct RecordingInvoker: FunctionInvoker {
   /// At the limit the function is cancelled, as in a worker.
   /// A function that ignores cancellation cannot be terminated inside the test's process, so the
   /// suite waits for it.
-  private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
+  private func bounded(_ request: InvocationRequest) async throws -> InvocationResponse {
     let own = timeouts[request.function] ?? Self.defaultTimeout
     let timeout = request.timeout.map { min($0, own) } ?? own
-    return try await withThrowingTaskGroup(of: InvocationReply?.self) { group in
+    return try await withThrowingTaskGroup(of: InvocationResponse?.self) { group in
       group.addTask { try await host.invoke(request) }
       group.addTask {
         try await Task.sleep(for: timeout)

@@ -61,7 +61,7 @@ extension FunctionsSuite {
       dates: dates,
       authorization: token.authorization(project: core.world.project)
     )
-    let reply: InvocationReply
+    let reply: InvocationResponse
     do {
       reply = try await core.invoker.invoke(request)
     } catch let error as InvocationError {

@@ -42,7 +42,10 @@ extension ControlAPI {
       throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
     }
     guard let trigger = endpoint.eventTrigger else {
-      throw StatusError(.failedPrecondition, "\(name) takes no events: \(wayIn(name, endpoint))")
+      throw StatusError(
+        .failedPrecondition,
+        "\(name) takes no events: \(invocationHint(name, endpoint))"
+      )
     }
     let body = try await request.wholeBody(upTo: Self.fireBytesMax)
     guard let type = DocumentEventType(name: trigger.eventType) else {
@@ -75,7 +78,7 @@ extension ControlAPI {
   }
 
   /// Returns a hint on how to invoke a function that has no event trigger.
-  private func wayIn(_ name: String, _ endpoint: FunctionEndpoint) -> String {
+  private func invocationHint(_ name: String, _ endpoint: FunctionEndpoint) -> String {
     if endpoint.scheduleTrigger != nil { return "`hearth functions run \(name)` runs it." }
     if endpoint.callableTrigger != nil { return "`hearth call \(name)` calls it." }
     let url = description().services["functions"].map {

@@ -83,7 +83,7 @@ extension ControlAPI {
       isEnabled: off == nil,
       offSeconds: off.map { $0.since / .seconds(1) },
       onAgainSeconds: off.map { $0.left / .seconds(1) },
-      eventsPassedOver: deliveries.eventsPassedOver,
+      eventsSkipped: deliveries.eventsSkipped,
       isDeployed: deliveries.isDeployed,
       eventsBeforeDeployment: deliveries.eventsBeforeDeployment
     )

@@ -119,7 +119,7 @@ extension ControlAPI {
     text.add(
       "hearth_delivery_attempts_total",
       .counter,
-      "Tries of deliveries that have ended, by the state that they left.",
+      "Attempts of deliveries that have ended, by the state that they left.",
       stats.flatMap { function in
         function.deliveries.sorted { $0.key < $1.key }.map {
           .init(Double($0.value), ("function", function.name), ("state", $0.key))
@@ -150,10 +150,10 @@ extension ControlAPI {
       [.init(triggers.isEnabled ? 1 : 0)]
     )
     text.add(
-      "hearth_events_passed_over_total",
+      "hearth_events_skipped_total",
       .counter,
       "Events that reached no function because triggers were off.",
-      [.init(Double(triggers.eventsPassedOver))]
+      [.init(Double(triggers.eventsSkipped))]
     )
     text.add(
       "hearth_events_before_deployment",

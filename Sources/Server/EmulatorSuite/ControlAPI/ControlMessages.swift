@@ -106,7 +106,7 @@ package struct TriggersDescription: Codable, Sendable, Hashable {
   /// The time until triggers are enabled again, unless the lease is renewed.
   package var onAgainSeconds: Double?
   /// The number of events since the start that reached no function because triggers were off.
-  package var eventsPassedOver: Int
+  package var eventsSkipped: Int
   /// True if functions were deployed since the start.
   package var isDeployed: Bool
   /// The number of events that wait for the first deployment.

@@ -28,7 +28,7 @@ extension Deployer {
     case .reload(let files):
       do {
         guard try await reload() else { return true }
-        let text = "\(Self.names(files)) changed; the functions were started anew."
+        let text = "\(Self.names(files)) changed; the functions were restarted."
         report(.watched(text, isProblem: false))
       } catch {
         if (error as? DeploymentError)?.isBusy == true { return false }

@@ -47,7 +47,7 @@ struct DataFolder: Sendable {
     guard access(path, W_OK) == 0 else {
       throw StatusError(
         .failedPrecondition,
-        "The data folder \(path) is not writable. Mend its permissions or name another one "
+        "The data folder \(path) is not writable. Fix its permissions or name another one "
           + "with --data."
       )
     }

@@ -102,7 +102,7 @@ package enum ServerFile {
     } catch {
       throw StatusError(
         .failedPrecondition,
-        "\(url.path) cannot be written: \(error.localizedDescription) Mend that and start again."
+        "\(url.path) cannot be written: \(error.localizedDescription) Fix that and start again."
       )
     }
   }

@@ -91,7 +91,7 @@ package final class Suite: Service {
       throw StatusError(
         .dataLoss,
         "the data folder \(folder.path) is damaged (\(error)); restore a copy of it, or move it "
-          + "away to start anew"
+          + "away to start over"
       )
     } catch {
       try await close()
@@ -162,14 +162,14 @@ package final class Suite: Service {
         essential(parts.tailer),
         essential(parts.retention),
         essential(parts.documents),
-        essential(firestoreDoor(parts), .firestore),
-        essential(VectorLoader(catalogue: parts.vectors)),
-        essential(vectorDoor(parts), .vectors),
+        essential(firestoreService(parts), .firestore),
+        essential(VectorLoader(catalog: parts.vectors)),
+        essential(vectorService(parts), .vectors),
         essential(parts.deliveries),
         essential(TriggerLeaseService(triggers: triggers, deliveries: parts.deliveries)),
-        essential(functionsDoor(parts), .functions),
-        essential(taskDoor(parts), .tasks),
-        essential(hubDoor(), .hub),
+        essential(functionsService(parts), .functions),
+        essential(taskQueueService(parts), .tasks),
+        essential(hubService(), .hub),
         essential(StartSurvival(starts: parts.starts)),
         essential(deployment),
         essential(parts.fleet),
@@ -245,7 +245,7 @@ package final class Suite: Service {
       services: Dictionary(
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
       ),
-      openTo: doorPolicy.description,
+      openTo: networkAccessPolicy.description,
       serverFile: ServerFile.path(folder: folder.path)
     )
   }

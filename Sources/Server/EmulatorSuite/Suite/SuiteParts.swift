@@ -23,7 +23,7 @@ struct SuiteParts {
   let rules: RulesPolicy
   let rulesFile: RulesFile?
   let documents: DocumentDatabase
-  let vectors: VectorCatalogue
+  let vectors: VectorCatalog
   let transfer: DataTransfer
   let logs: FunctionLogStore
   let fleet: WorkerFleet
@@ -89,7 +89,7 @@ struct SuiteParts {
       )
     }
     try rulesFile?.load()
-    vectors = VectorCatalogue(storage: storage)
+    vectors = VectorCatalog(storage: storage)
     try await vectors.loadIndexes()
     // An import writes vector records, so the stored ones must be loaded first. A start without
     // import does not need them yet.

@@ -8,7 +8,7 @@ protocol TriggerTarget: Sendable {
   /// Sets whether later events reach functions.
   func setEnabled(_ isEnabled: Bool) async throws
   /// The number of events that reached no function because triggers were off.
-  var eventsPassedOver: Int { get }
+  var eventsSkipped: Int { get }
 }
 
 extension DeliveryService: TriggerTarget {}
@@ -19,8 +19,8 @@ extension DeliveryService: TriggerTarget {}
 final class TriggerSwitch: Sendable {
   private struct State {
     var lease = TriggerLease()
-    /// The value of `eventsPassedOver` when triggers were disabled.
-    var passedOverBefore = 0
+    /// The value of `eventsSkipped` when triggers were disabled.
+    var skippedBefore = 0
   }
 
   private let clock: any Clock<Duration>
@@ -62,11 +62,11 @@ final class TriggerSwitch: Sendable {
   func set(enabled: Bool, in target: some TriggerTarget) async throws {
     try await target.setEnabled(enabled)
     guard !enabled else { return noteOn(target, isExpired: false) }
-    let passedOver = target.eventsPassedOver
+    let skipped = target.eventsSkipped
     let now = now()
     let isNews = state.withLock { state in
       let isNews = state.lease.switchOff(at: now)
-      if isNews { state.passedOverBefore = passedOver }
+      if isNews { state.skippedBefore = skipped }
       return isNews
     }
     change.yield()
@@ -105,9 +105,9 @@ final class TriggerSwitch: Sendable {
   }
 
   private func noteOn(_ target: some TriggerTarget, isExpired: Bool) {
-    let before = state.withLock { $0.lease.switchOn() ? $0.passedOverBefore : nil }
+    let before = state.withLock { $0.lease.switchOn() ? $0.skippedBefore : nil }
     guard let before else { return }
-    let count = target.eventsPassedOver - before
+    let count = target.eventsSkipped - before
     let text: Logger.Message =
       isExpired
       ? "Triggers are on again: the time for which they were switched off has ended"
@@ -115,7 +115,7 @@ final class TriggerSwitch: Sendable {
     logger.log(
       level: isExpired || count > 0 ? .warning : .notice,
       text,
-      metadata: ["events.passed_over": "\(count)"]
+      metadata: ["events.skipped": "\(count)"]
     )
   }
 

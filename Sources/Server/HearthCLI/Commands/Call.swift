@@ -71,7 +71,7 @@ struct Call: AsyncParsableCommand {
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
     guard let function = functions.first(where: { $0.name == name }) else {
       let names = functions.filter { $0.kind == .callable }.map(\.name)
-      throw CommandFailure(
+      throw CommandError(
         names.isEmpty
           ? """
           No function \(name) is deployed, nor any other callable. Wait while the suite still builds \
@@ -81,7 +81,7 @@ struct Call: AsyncParsableCommand {
       )
     }
     guard function.kind == .callable, let url = function.url else {
-      throw CommandFailure("\(name) is not a callable: \(Self.wayIn(function))")
+      throw CommandError("\(name) is not a callable: \(Self.invocationHint(function))")
     }
     var headers: OutboundHeaders = ["content-type": "application/json"]
     if let user { headers["authorization"] = "Bearer " + (try await token(for: user, client)) }
@@ -120,7 +120,7 @@ struct Call: AsyncParsableCommand {
       }
     }
     Terminal.print(unended: words.end())
-    throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
+    throw CommandError("HTTP \(response.status): the stream ended without a result.")
   }
 
   /// The maximum size of a chunk or result, equal to the gateway's limit.
@@ -133,7 +133,7 @@ struct Call: AsyncParsableCommand {
     do {
       fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     } catch {
-      throw CommandFailure(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
+      throw CommandError(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
     }
     return try UnsignedToken.mint(uid: user, project: description.project, claims: fields)
   }
@@ -146,10 +146,10 @@ struct Call: AsyncParsableCommand {
       return
     }
     guard let error = reply?["error"] as? [String: Any], let status = error["status"] as? String
-    else { throw CommandFailure("HTTP \(response.status): \(response.text.indented(by: 2))") }
+    else { throw CommandError("HTTP \(response.status): \(response.text.indented(by: 2))") }
     var text = "\(status): \(error["message"] as? String ?? "")".indented(by: 2)
     if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
-    throw CommandFailure(text)
+    throw CommandError(text)
   }
 
   private static func pretty(_ json: Any) throws -> String {
@@ -157,7 +157,7 @@ struct Call: AsyncParsableCommand {
   }
 
   /// Returns a hint on how to invoke a function that is not a callable.
-  private static func wayIn(_ function: FunctionDescription) -> String {
+  private static func invocationHint(_ function: FunctionDescription) -> String {
     let name = function.name
     return switch function.kind {
     case .callable: "call it as one."
@@ -192,7 +192,7 @@ enum JSONInput {
       do {
         bytes = try Data(contentsOf: URL(filePath: path))
       } catch {
-        throw CommandFailure("\(option): \(path) cannot be read.", .usage)
+        throw CommandError("\(option): \(path) cannot be read.", .usage)
       }
     } else {
       bytes = Data(text.utf8)
@@ -204,7 +204,7 @@ enum JSONInput {
       let remedy =
         isFile ? "Correct it." : "Quote it for the shell: \(option) '{\"key\": \"value\"}'"
       let what = isFile ? "What \(option) names" : option
-      throw CommandFailure("\(what) is not JSON. \(remedy)", .usage)
+      throw CommandError("\(what) is not JSON. \(remedy)", .usage)
     }
     return Array(bytes)
   }

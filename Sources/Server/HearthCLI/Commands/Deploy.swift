@@ -48,9 +48,9 @@ struct Deploy: AsyncParsableCommand {
     }
     switch outcome?.kind {
     case .deployed: Terminal.print(outcome?.text ?? "")
-    case .failed: throw CommandFailure(outcome?.text ?? "The deployment failed.")
+    case .failed: throw CommandError(outcome?.text ?? "The deployment failed.")
     case .progress, nil:
-      throw CommandFailure("The suite went away during the deployment; look at its output.")
+      throw CommandError("The suite went away during the deployment; look at its output.")
     }
   }
 

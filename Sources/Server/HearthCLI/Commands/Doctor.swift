@@ -5,11 +5,11 @@ import Foundation
 /// `hearth doctor`: checks what the suite needs and explains how to fix problems.
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Check toolchain, settings, ports, deployment and events, and say how to mend each.",
+    abstract: "Check toolchain, settings, ports, deployment and events, and say how to fix each.",
     discussion: """
       Each setting is shown with where it comes from; secrets only as set or not. While a suite \
       runs, its deployment, triggers and events are looked at, otherwise the ports it would take. \
-      Exit code 0 when all is well, 1 when something needs mending; a note needs nothing.
+      Exit code 0 when all is well, 1 when something needs fixing; a note needs nothing.
 
         hearth doctor
       """
@@ -25,7 +25,7 @@ struct Doctor: AsyncParsableCommand {
     let running: ControlClient?
     do {
       running = try await suite.connect()
-    } catch let failure as CommandFailure where failure.code == .noServer {
+    } catch let failure as CommandError where failure.code == .noServer {
       // Without a suite, only the checks of the suite are skipped.
       running = nil
     }
@@ -43,9 +43,9 @@ struct Doctor: AsyncParsableCommand {
         findings.map { [$0.check, $0.state.rawValue, $0.detail] }
       )
     )
-    let broken = findings.count { $0.state == .mend }
+    let broken = findings.count { $0.state == .fix }
     guard broken == 0 else {
-      throw CommandFailure("\(broken) thing\(broken == 1 ? "" : "s") to mend.")
+      throw CommandError("\(broken) problem\(broken == 1 ? "" : "s").")
     }
   }
 
@@ -59,7 +59,7 @@ struct Doctor: AsyncParsableCommand {
       case ok
       /// Nothing is wrong, but the user may have intended something else.
       case note
-      case mend = "MEND"
+      case fix = "FIX"
     }
 
     init(_ check: String, _ state: State, _ detail: String) {
@@ -69,7 +69,7 @@ struct Doctor: AsyncParsableCommand {
     }
 
     init(_ check: String, isWell: Bool, _ detail: String) {
-      self.init(check, isWell ? .ok : .mend, detail)
+      self.init(check, isWell ? .ok : .fix, detail)
     }
   }
 

@@ -141,7 +141,7 @@ struct Exec: AsyncParsableCommand {
         return try outcome?.get() ?? 1
       }
     } catch let error as any StatusConvertible {
-      throw CommandFailure("Cannot start: \(error.statusMessage)")
+      throw CommandError("Cannot start: \(error.statusMessage)")
     }
   }
 
@@ -164,7 +164,7 @@ struct Exec: AsyncParsableCommand {
     // If the suite ended before it was ready, its own error explains more.
     guard let ready, let hub = ready.suite.services["hub"] else { return 1 }
     if let problem = ready.problem {
-      throw CommandFailure("The deployment failed, so the command was not run: \(problem)")
+      throw CommandError("The deployment failed, so the command was not run: \(problem)")
     }
     var environment = ready.suite.clientEnvironment
     environment[HubToken.variable] = token
@@ -186,7 +186,7 @@ struct Exec: AsyncParsableCommand {
           "/hearth/v1/settle?timeoutSeconds=\(settleTimeout)",
           timeout: .seconds(settleTimeout + 30)
         )
-      } catch let failure as CommandFailure {
+      } catch let failure as CommandError {
         Terminal.note("hearth: " + failure.message.indented(by: 2))
         isWell = false
       }

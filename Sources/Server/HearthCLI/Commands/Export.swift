@@ -34,10 +34,10 @@ struct Export: AsyncParsableCommand {
         "/hearth/v1/export",
         ExportOrder(path: absolutePath(folder), force: force)
       )
-    } catch let failure as CommandFailure
+    } catch let failure as CommandError
       where failure.message.hasSuffix("already holds an export.")
     {
-      throw CommandFailure(failure.message + " --force replaces it.", failure.code)
+      throw CommandError(failure.message + " --force replaces it.", failure.code)
     }
     Terminal.print(Self.text(summary))
   }

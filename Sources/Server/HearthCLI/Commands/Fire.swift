@@ -75,7 +75,7 @@ struct Fire: AsyncParsableCommand {
     )
     let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
     guard outcome.succeeded else {
-      throw CommandFailure(
+      throw CommandError(
         "\(name) failed: \((outcome.error ?? "no reason given").indented(by: 2))"
       )
     }

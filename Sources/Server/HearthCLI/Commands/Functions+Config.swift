@@ -29,7 +29,7 @@ extension Functions {
       func configuration() throws -> LocalConfiguration {
         let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
         guard let folder = files.functionsSource else {
-          throw CommandFailure(
+          throw CommandError(
             "firebase.json names no functions; run this beside one with functions.source."
           )
         }
@@ -59,7 +59,7 @@ extension Functions {
       var reveal = false
 
       func run() async throws {
-        let settings = try telling { try source.configuration().settings() }
+        let settings = try convertingErrors { try source.configuration().settings() }
         func value(_ setting: LocalConfiguration.Setting) -> String {
           guard setting.isSecret, !reveal else { return setting.value }
           return setting.value.isEmpty ? "(not set)" : "(set)"
@@ -78,7 +78,7 @@ extension Functions {
           return
         }
         let found = settings.filter { $0.name == name }
-        guard !found.isEmpty else { throw CommandFailure("\(name) is not set.") }
+        guard !found.isEmpty else { throw CommandError("\(name) is not set.") }
         // A secret takes precedence in the functions that declare it.
         if let setting = found.last { Terminal.print(value: value(setting)) }
       }
@@ -122,7 +122,9 @@ extension Functions {
           )
           let name = String(parts[0])
           let value = parts.count == 2 ? String(parts[1]) : try valueOfStandardInput()
-          let file = try telling { try configuration.set(name, to: value, isSecret: secret) }
+          let file = try convertingErrors {
+            try configuration.set(name, to: value, isSecret: secret)
+          }
           Terminal.note("\(name) is set in \(file).")
         }
         Terminal.note(Config.advice)
@@ -131,7 +133,7 @@ extension Functions {
       private func valueOfStandardInput() throws -> String {
         let data = try FileHandle.standardInput.readToEnd() ?? Data()
         guard var text = String(data: data, encoding: .utf8) else {
-          throw CommandFailure("Standard input is not UTF-8.")
+          throw CommandError("Standard input is not UTF-8.")
         }
         while text.last?.isNewline == true { text.removeLast() }
         return text
@@ -156,11 +158,13 @@ extension Functions {
       func run() async throws {
         let configuration = try source.configuration()
         for name in names {
-          let file = try telling { try configuration.unset(name, isSecret: secret) }
+          let file = try convertingErrors { try configuration.unset(name, isSecret: secret) }
           guard let file else {
-            let other = try telling { try configuration.settings().last { $0.name == name } }
+            let other = try convertingErrors {
+              try configuration.settings().last { $0.name == name }
+            }
             let hint = other.map { "; it is in \($0.source)" } ?? ""
-            throw CommandFailure("\(name) is not set there\(hint).")
+            throw CommandError("\(name) is not set there\(hint).")
           }
           Terminal.note("\(name) is gone from \(file).")
         }
@@ -174,10 +178,10 @@ extension Functions {
 }
 
 /// Runs `body` and converts an error of the deployment into a command failure.
-private func telling<Value>(_ body: () throws -> Value) throws -> Value {
+private func convertingErrors<Value>(_ body: () throws -> Value) throws -> Value {
   do {
     return try body()
   } catch let error as DeploymentError {
-    throw CommandFailure(error.message)
+    throw CommandError(error.message)
   }
 }

@@ -65,7 +65,7 @@ struct Indexes: AsyncParsableCommand {
     do {
       try (data + [0x0A]).write(to: URL(filePath: path), options: .atomic)
     } catch {
-      throw CommandFailure("\(path) cannot be written: \(error.localizedDescription)")
+      throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
     }
     Terminal.print("\(added) added to \(path).")
   }
@@ -102,7 +102,7 @@ struct Indexes: AsyncParsableCommand {
   private static func object(_ data: Data, at place: String) throws -> [String: Any] {
     // Any content that is not a JSON object leads to the same error.
     guard let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
-      throw CommandFailure("\(place) is no file of indexes; correct it.")
+      throw CommandError("\(place) is no file of indexes; correct it.")
     }
     return object
   }
@@ -114,7 +114,7 @@ struct Indexes: AsyncParsableCommand {
   ) throws -> [NSDictionary] {
     guard let value = file[name] else { return [] }
     guard let list = value as? [NSDictionary] else {
-      throw CommandFailure("\(place): \(name) is no list of objects; correct it.")
+      throw CommandError("\(place): \(name) is no list of objects; correct it.")
     }
     return list
   }

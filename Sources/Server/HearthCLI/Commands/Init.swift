@@ -51,7 +51,7 @@ struct Init: AsyncParsableCommand {
         try text.write(to: file, atomically: true, encoding: .utf8)
       }
     } catch {
-      throw CommandFailure("\(path) cannot be written: \(error.localizedDescription)")
+      throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
     }
     let names = starter.files.map { "  " + $0.path }.joined(separator: "\n")
     Terminal.print(
@@ -72,12 +72,12 @@ struct Init: AsyncParsableCommand {
     if let hearthPath {
       let path = absolutePath(hearthPath)
       guard Self.isCheckout(path) else {
-        throw CommandFailure("\(path) is no checkout of Hearth: no Package.swift there says so.")
+        throw CommandError("\(path) is no checkout of Hearth: no Package.swift there says so.")
       }
       return .path(path)
     }
     guard let path = Self.checkoutOfThisBinary() else {
-      throw CommandFailure(
+      throw CommandError(
         "Say where Hearth is, with --hearth-path FOLDER or --hearth-url ADDRESS: the folder that "
           + "this command was built in is not here."
       )
@@ -88,15 +88,15 @@ struct Init: AsyncParsableCommand {
   private func checkEmpty(_ path: String) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return }
-    guard isFolder.boolValue else { throw CommandFailure("\(path) is a file, not a folder.") }
+    guard isFolder.boolValue else { throw CommandError("\(path) is a file, not a folder.") }
     let names: [String]
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: path)
     } catch {
-      throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+      throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
     }
     guard names.allSatisfy({ $0 == ".git" }) else {
-      throw CommandFailure("\(path) is not empty; name a folder that is new or empty.")
+      throw CommandError("\(path) is not empty; name a folder that is new or empty.")
     }
   }
 

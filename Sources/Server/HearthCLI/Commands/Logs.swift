@@ -69,7 +69,7 @@ struct Logs: AsyncParsableCommand {
       isEmpty = false
       guard !json else { return Terminal.print(json: line) }
       let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
-      Terminal.print(safe: LogLine(entry).text(coloured: false))
+      Terminal.print(safe: LogLine(entry).text(colored: false))
     }
     guard isEmpty else { return }
     // No line was found; the name may be wrong, or the function has not logged anything.
@@ -77,7 +77,7 @@ struct Logs: AsyncParsableCommand {
       let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
       guard functions.contains(where: { $0.name == name }) else {
         let names = functions.map(\.name).sorted().joined(separator: ", ")
-        throw CommandFailure(
+        throw CommandError(
           "\(name) has logged nothing, and no such function is deployed. Functions: "
             + "\(names.isEmpty ? "none" : names)."
         )

@@ -46,13 +46,13 @@ struct Rules: AsyncParsableCommand {
       let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
       let usual = storage ? files.storageRules : files.firestoreRules
       guard let path = path ?? usual else {
-        throw CommandFailure(
+        throw CommandError(
           "There is no rules file here; name one with --rules, or in firebase.json."
         )
       }
       let content: String
       do { content = try String(contentsOf: URL(filePath: path), encoding: .utf8) } catch {
-        throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+        throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
       }
       do {
         let ruleset = try Ruleset(
@@ -63,7 +63,7 @@ struct Rules: AsyncParsableCommand {
         for issue in ruleset.issues { Terminal.note("\(path):\(issue.text)") }
         return ruleset
       } catch {
-        throw CommandFailure(error.issues.map { "\(path):\($0.text)" }.joined(separator: "\n"))
+        throw CommandError(error.issues.map { "\(path):\($0.text)" }.joined(separator: "\n"))
       }
     }
   }
@@ -85,7 +85,7 @@ struct Rules: AsyncParsableCommand {
       let unknown = ruleset.issues.count { $0.isUnknownName }
       guard unknown == 0 else {
         let names = unknown == 1 ? "a name that stands" : "\(unknown) names that stand"
-        throw CommandFailure(
+        throw CommandError(
           "\(name) has \(names) for nothing; see above. It can be loaded, but these parts fail."
         )
       }
@@ -143,11 +143,11 @@ struct Rules: AsyncParsableCommand {
       let ruleset = try file.read()
       let data: Data
       do { data = try Data(contentsOf: URL(filePath: cases)) } catch {
-        throw CommandFailure("\(cases) cannot be read: \(error.localizedDescription)")
+        throw CommandError("\(cases) cannot be read: \(error.localizedDescription)")
       }
       let table: RulesTestFile
       do { table = try RulesTestFile(json: Array(data), service: file.service) } catch {
-        throw CommandFailure("\(cases): \(error)")
+        throw CommandError("\(cases): \(error)")
       }
       let seen = SecurityRules.Coverage()
       let results = table.run(ruleset, coverage: seen)
@@ -165,7 +165,7 @@ struct Rules: AsyncParsableCommand {
       if let coverage {
         let page = ruleset.coverageHTML(seen)
         do { try page.write(toFile: coverage, atomically: true, encoding: .utf8) } catch {
-          throw CommandFailure("\(coverage) cannot be written: \(error.localizedDescription)")
+          throw CommandError("\(coverage) cannot be written: \(error.localizedDescription)")
         }
       }
       let failed = results.count { !$0.isAsExpected }
@@ -241,7 +241,7 @@ struct Rules: AsyncParsableCommand {
       )
       guard let html else { return Terminal.print(json: body) }
       do { try Data(body).write(to: URL(filePath: html), options: .atomic) } catch {
-        throw CommandFailure("\(html) cannot be written: \(error.localizedDescription)")
+        throw CommandError("\(html) cannot be written: \(error.localizedDescription)")
       }
       Terminal.print("Written to \(html).")
     }

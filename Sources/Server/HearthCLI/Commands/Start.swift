@@ -100,8 +100,8 @@ struct Start: AsyncParsableCommand {
     help: ArgumentHelp(
       "The address to listen on.",
       discussion: """
-        For a phone or another machine: 0.0.0.0, or this machine's address. Whoever reaches it can \
-        read, write and call everything.
+        For a phone or another machine: 0.0.0.0, or this machine's address. Anyone who reaches it \
+        can read, write and call everything.
         """,
       valueName: "address"
     )
@@ -218,9 +218,9 @@ struct Start: AsyncParsableCommand {
       try await group.run()
       report.note("Stopped.")
     } catch let error as ExportOnExitError {
-      throw CommandFailure(error.statusMessage)
+      throw CommandError(error.statusMessage)
     } catch let error as any StatusConvertible {
-      throw CommandFailure("Cannot start: \(error.statusMessage)")
+      throw CommandError("Cannot start: \(error.statusMessage)")
     }
   }
 

@@ -33,7 +33,7 @@ extension Doctor {
         findings.append(
           Finding(
             "swift",
-            .mend,
+            .fix,
             "not on the PATH; install it from https://www.swift.org/install"
           )
         )
@@ -128,8 +128,8 @@ extension Doctor {
       guard !exists || FileManager.default.isWritableFile(atPath: path) else {
         return Finding(
           "data folder",
-          .mend,
-          "\(path) is not writable; mend it with: chmod -R u+rwX \(path)"
+          .fix,
+          "\(path) is not writable; fix it with: chmod -R u+rwX \(path)"
         )
       }
       // A file system that does not report its free space is not checked.
@@ -139,7 +139,7 @@ extension Doctor {
       if let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value, free < roomMin {
         return Finding(
           "data folder",
-          .mend,
+          .fix,
           "\(path) has \(free >> 20) MB left on its disk; without room every write is refused"
         )
       }

@@ -23,7 +23,7 @@ extension Doctor {
     for (name, address) in suite.services.sorted(by: { $0.key < $1.key }) {
       findings.append(Finding("port of \(name)", .ok, "\(address.host):\(address.port)"))
     }
-    findings.append(doors(of: suite))
+    findings.append(openPorts(of: suite))
     findings += try await deployment(client)
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
     for function in functions {
@@ -31,19 +31,19 @@ extension Doctor {
     }
     findings += secrets(of: functions, suite, files)
     findings += try await triggers(client)
-    findings += try await pretences(client)
+    findings += try await simulatedConditions(client)
     return findings + (try await events(client))
   }
 
   /// Reports which clients and web origins may use the ports.
-  private func doors(of suite: SuiteDescription) -> Finding {
+  private func openPorts(of suite: SuiteDescription) -> Finding {
     Finding("open to", .ok, suite.openTo ?? "an older suite does not say")
   }
 
   private func deployment(_ client: ControlClient) async throws -> [Finding] {
     let all = try await client.get("/hearth/v1/deployments", as: [DeploymentDescription].self)
     guard let current = all.first(where: \.isCurrent) else {
-      return [Finding("deployment", .mend, "no functions; run `hearth deploy`")]
+      return [Finding("deployment", .fix, "no functions; run `hearth deploy`")]
     }
     let own = FunctionManifest(endpoints: [:]).specVersion
     let count = counted(current.functions.count, "function")
@@ -85,7 +85,7 @@ extension Doctor {
           ) : Finding("secret \(name)", .ok, "set (\(folder)/.secret.local)")
       }
     } catch {
-      return [Finding("secrets", .mend, "\(error)")]
+      return [Finding("secrets", .fix, "\(error)")]
     }
   }
 
@@ -93,10 +93,10 @@ extension Doctor {
   private func triggers(_ client: ControlClient) async throws -> [Finding] {
     let triggers = try await client.get("/hearth/v1/triggers", as: TriggersDescription.self)
     var findings: [Finding] = []
-    let passed = "\(counted(triggers.eventsPassedOver, "event")) reached no function"
+    let passed = "\(counted(triggers.eventsSkipped, "event")) reached no function"
     if triggers.isEnabled {
       findings.append(
-        triggers.eventsPassedOver == 0
+        triggers.eventsSkipped == 0
           ? Finding("triggers", .ok, "on")
           : Finding("triggers", .note, "on; \(passed) while they were off")
       )
@@ -106,7 +106,7 @@ extension Doctor {
       findings.append(
         Finding(
           "triggers",
-          .mend,
+          .fix,
           "off for \(off) s, on again in \(left) s unless that is renewed; \(passed) so far. "
             + "`curl -X PUT http://\(client.address)/functions/enableBackgroundTriggers` turns "
             + "them on"
@@ -120,7 +120,7 @@ extension Doctor {
   }
 
   /// Reports an advanced clock and planned faults, which explain much unexpected behavior.
-  private func pretences(_ client: ControlClient) async throws -> [Finding] {
+  private func simulatedConditions(_ client: ControlClient) async throws -> [Finding] {
     struct Faults: Decodable {
       var seed: UInt64
       var duplicates: Double?
@@ -182,7 +182,7 @@ extension Doctor {
       findings.append(
         Finding(
           "stuck events",
-          isBroken ? .mend : .note,
+          isBroken ? .fix : .note,
           "\(function.pending) of \(function.name) wait: "
             + (function.waits?.split(separator: "\n").first ?? "")
         )

@@ -53,7 +53,7 @@ struct LogLine: Encodable {
 
   /// Formats the line for stderr.
   func formatted(_ format: LogFormat) -> TerminalText {
-    format == .json ? TerminalText(json: json) : text(coloured: Terminal.isColoured)
+    format == .json ? TerminalText(json: json) : text(colored: Terminal.isColored)
   }
 
   private var json: String {
@@ -67,7 +67,7 @@ struct LogLine: Encodable {
   ///
   /// The time is shortened to hours through milliseconds. Further lines of the message are indented
   /// below the first. No part of the line can pass for another line.
-  func text(coloured: Bool) -> TerminalText {
+  func text(colored: Bool) -> TerminalText {
     let clock = String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
     let source = function ?? service ?? ""
     var facts = metadata.sorted { $0.key < $1.key }.map {
@@ -79,22 +79,22 @@ struct LogLine: Encodable {
     let end = indented.firstIndex(of: "\n") ?? indented.endIndex
     let first = TerminalText(lines: String(indented[..<end]))
     let rest = TerminalText(lines: String(indented[end...]))
-    guard coloured else {
+    guard colored else {
       return "\(clock) \(level.uppercased()) \(source): \(first)\(trailer)\(rest)"
     }
-    let colour: Terminal.Colour =
+    let color: Terminal.Color =
       switch level {
       case "critical", "error": .red
       case "warning": .yellow
       case "notice": .green
       default: .dim
       }
-    func painted(_ text: String, _ colour: Terminal.Colour) -> TerminalText {
+    func painted(_ text: String, _ color: Terminal.Color) -> TerminalText {
       let text: TerminalText = "\(text)"
-      return text.painted(colour)
+      return text.painted(color)
     }
     let head: TerminalText =
-      "\(painted(clock, .dim)) \(painted(level.uppercased(), colour)) \(painted(source, .cyan))"
+      "\(painted(clock, .dim)) \(painted(level.uppercased(), color)) \(painted(source, .cyan))"
     return "\(head): \(first)\(painted(trailer, .dim))\(rest)"
   }
 

@@ -65,19 +65,19 @@ enum Terminal {
   static let isOutputShown = isatty(STDOUT_FILENO) == 1
 
   /// True if colors are used; `NO_COLOR` turns them off, as in other tools.
-  static let isColoured = isInteractive && !isSet("NO_COLOR")
+  static let isColored = isInteractive && !isSet("NO_COLOR")
 
   private static func isSet(_ variable: String) -> Bool {
     getenv(variable).map { $0[0] != 0 } ?? false
   }
 
   /// Returns escaped text in a color, if colors are used.
-  static func paint(_ text: String, _ colour: Colour) -> TerminalText {
+  static func paint(_ text: String, _ color: Color) -> TerminalText {
     let text = TerminalText(lines: text)
-    return isColoured ? text.painted(colour) : text
+    return isColored ? text.painted(color) : text
   }
 
-  enum Colour: Int {
+  enum Color: Int {
     case red = 31
     case green = 32
     case yellow = 33

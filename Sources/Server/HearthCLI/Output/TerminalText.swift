@@ -19,8 +19,8 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable, Sendable {
   private init(safe text: String) { self.text = text }
 
   /// Returns the text in a color.
-  func painted(_ colour: Terminal.Colour) -> TerminalText {
-    TerminalText(safe: "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m")
+  func painted(_ color: Terminal.Color) -> TerminalText {
+    TerminalText(safe: "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m")
   }
 
   struct StringInterpolation: StringInterpolationProtocol {

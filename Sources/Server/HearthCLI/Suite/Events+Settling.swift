@@ -54,7 +54,7 @@ extension Events {
           let cause = try await client.get(path, as: EventDescription.self)
           lines.append("\(cause.id)  \(cause.kind) \(cause.document)  \(cause.state)")
           next = cause.cause
-        } catch is CommandFailure {
+        } catch is CommandError {
           lines.append("\(id)  no longer kept")
           next = nil
         }
@@ -87,7 +87,7 @@ extension Events {
   /// `hearth events retry`.
   struct Retry: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Try failed or dead events again, with their attempts counted anew.",
+      abstract: "Try failed or dead events again, counting their attempts from zero.",
       discussion: """
           hearth events retry 42.0.embedMessage
           hearth events retry --all --state dead --function embedMessage

@@ -23,7 +23,7 @@ struct ProjectFiles {
   /// The default project in `.firebaserc`.
   var defaultProject: String?
 
-  /// Reads the files of a folder; throws `CommandFailure` for a malformed file.
+  /// Reads the files of a folder; throws `CommandError` for a malformed file.
   ///
   /// A missing file counts as empty.
   init(folder: String) throws {
@@ -40,7 +40,7 @@ struct ProjectFiles {
       functionsProduct = functions?.product
       if let name = functions?.configuration {
         guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
-          throw CommandFailure(
+          throw CommandError(
             "\(folder)/firebase.json: functions.configuration is \"\(name)\"; set debug or release."
           )
         }
@@ -69,13 +69,13 @@ struct ProjectFiles {
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
     } catch DecodingError.dataCorrupted {
-      throw CommandFailure("\(path) is not JSON; correct it.")
+      throw CommandError("\(path) is not JSON; correct it.")
     } catch DecodingError.typeMismatch(_, let context) {
       let key = context.codingPath.map(\.stringValue).joined(separator: ".")
       let what = key.isEmpty ? "what it holds" : "\"\(key)\""
-      throw CommandFailure("\(path): \(what) is of the wrong type; correct it.")
+      throw CommandError("\(path): \(what) is of the wrong type; correct it.")
     } catch {
-      throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+      throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
     }
   }
 

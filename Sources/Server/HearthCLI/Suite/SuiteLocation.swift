@@ -43,7 +43,7 @@ struct SuiteLocation: ParsableArguments {
       ? " There is no \(dataFolder ?? Self.defaultFolder)/server.json"
         + (dataFolder == nil ? " in this folder, and no file of the project's suite." : ".")
       : " Tried \(tried.joined(separator: ", "))."
-    throw CommandFailure(
+    throw CommandError(
       "No running suite found.\(looked) Start one with `hearth start`, or name it with --hub.",
       .noServer
     )
@@ -124,7 +124,7 @@ struct ControlClient {
     return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
   }
 
-  /// Sends a request and returns the response body; throws `CommandFailure` for an error response.
+  /// Sends a request and returns the response body; throws `CommandError` for an error response.
   func data(
     _ method: String,
     _ path: String,
@@ -174,15 +174,15 @@ struct ControlClient {
     return OutboundRequest(method: method, url: "http://\(address)\(path)", headers: headers)
   }
 
-  private static func failure(_ status: Int, _ body: [UInt8]) -> CommandFailure {
+  private static func failure(_ status: Int, _ body: [UInt8]) -> CommandError {
     struct ErrorBody: Decodable {
       struct Detail: Decodable { var message: String }
       var error: Detail
     }
     if let parsed = try? JSONDecoder().decode(ErrorBody.self, from: Data(body)) {
-      return CommandFailure(parsed.error.message)
+      return CommandError(parsed.error.message)
     }
-    return CommandFailure(
+    return CommandError(
       "The suite answered HTTP \(status): \(String(decoding: body, as: UTF8.self))"
     )
   }

@@ -40,7 +40,7 @@ struct ConnectionStateMachine {
   enum CloseAction: Equatable {
     case none
     /// The worker closed the connection before its response was complete.
-    case breakExchange
+    case breakInvocation
     case finishAbandoned
   }
 
@@ -137,7 +137,7 @@ struct ConnectionStateMachine {
   mutating func closed() -> CloseAction {
     defer { state = .closed }
     switch state {
-    case .awaitingHead, .collecting, .streaming: return .breakExchange
+    case .awaitingHead, .collecting, .streaming: return .breakInvocation
     case .abandoned: return .finishAbandoned
     case .idle, .closed: return .none
     }

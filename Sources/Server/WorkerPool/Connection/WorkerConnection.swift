@@ -5,13 +5,17 @@ import NIOHTTP1
 import NIOPosix
 
 /// The owner of a connection, notified of the outcome of its invocation.
-protocol ExchangeOwner: AnyObject, Sendable {
+protocol InvocationOwner: AnyObject, Sendable {
   /// The worker has finished the invocation; the connection is idle again if `isReusable`.
-  func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool)
+  func invocationEnded(
+    _ invocation: WorkerInvocation,
+    on connection: WorkerConnection,
+    isReusable: Bool
+  )
   /// The connection closed before the response was complete.
-  func exchangeBroke(_ exchange: WorkerCall)
+  func invocationBroke(_ invocation: WorkerInvocation)
   /// No part of the request was sent.
-  func exchangeNotSent(_ exchange: WorkerCall)
+  func invocationNotSent(_ invocation: WorkerInvocation)
 }
 
 /// An HTTP/1.1 connection to a worker's socket that carries one invocation at a time.
@@ -60,18 +64,18 @@ final class WorkerConnection: Sendable {
   }
 
   /// Sends the request of an invocation and reports the outcome to `owner`.
-  func send(_ exchange: WorkerCall, for owner: any ExchangeOwner) {
+  func send(_ invocation: WorkerInvocation, for owner: any InvocationOwner) {
     if channel.eventLoop.inEventLoop {
-      handler.value.start(exchange, for: owner)
+      handler.value.start(invocation, for: owner)
     } else {
-      channel.eventLoop.execute { self.handler.value.start(exchange, for: owner) }
+      channel.eventLoop.execute { self.handler.value.start(invocation, for: owner) }
     }
   }
 
   /// Sends a request's body as it arrives, each piece once the previous one has been written.
   fileprivate func upload(
     _ pieces: AsyncThrowingStream<ByteBuffer, any Error>,
-    of exchange: WorkerCall
+    of invocation: WorkerInvocation
   ) {
     // The task ends with the body, or with the first piece after the invocation's end. It is not
     // cancelled, because that would also close the client's connection. The service that produced
@@ -79,25 +83,25 @@ final class WorkerConnection: Sendable {
     Task {
       do {
         for try await piece in pieces {
-          guard try await send(piece, of: exchange) else { return }
+          guard try await send(piece, of: invocation) else { return }
         }
-        channel.eventLoop.execute { self.handler.value.uploadEnded(of: exchange) }
+        channel.eventLoop.execute { self.handler.value.uploadEnded(of: invocation) }
       } catch {
-        exchange.abandon(error)
+        invocation.abandon(error)
       }
     }
   }
 
   /// Sends one piece; returns false if the invocation no longer takes its request body.
-  private func send(_ piece: ByteBuffer, of exchange: WorkerCall) async throws -> Bool {
+  private func send(_ piece: ByteBuffer, of invocation: WorkerInvocation) async throws -> Bool {
     let promise = channel.eventLoop.makePromise(of: Bool.self)
-    channel.eventLoop.execute { self.handler.value.upload(piece, of: exchange, promise) }
+    channel.eventLoop.execute { self.handler.value.upload(piece, of: invocation, promise) }
     return try await promise.futureResult.get()
   }
 
   /// Records that no caller is waiting for this invocation anymore.
-  func cancel(_ exchange: WorkerCall) {
-    channel.eventLoop.execute { self.handler.value.cancel(exchange) }
+  func cancel(_ invocation: WorkerInvocation) {
+    channel.eventLoop.execute { self.handler.value.cancel(invocation) }
   }
 
   /// Resumes reading, because the body's buffer has room again.
@@ -130,10 +134,10 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private let configuration: WorkerFleet.Configuration
   private var machine: ConnectionStateMachine
   private var context: ChannelHandlerContext?
-  private var exchange: WorkerCall?
-  private var owner: (any ExchangeOwner)?
+  private var invocation: WorkerInvocation?
+  private var owner: (any InvocationOwner)?
   private var head: HTTPResponse?
-  private var stream: ReplyStream?
+  private var stream: ResponseStream?
   private var isPaused = false
   /// True until the end of the request is written.
   private var isUploading = false
@@ -150,19 +154,19 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     connection = nil
   }
 
-  func start(_ exchange: WorkerCall, for owner: any ExchangeOwner) {
+  func start(_ invocation: WorkerInvocation, for owner: any InvocationOwner) {
     guard let context, let connection, context.channel.isActive, machine.isIdle else {
-      owner.exchangeNotSent(exchange)
+      owner.invocationNotSent(invocation)
       return
     }
-    guard exchange.started(on: connection) else {
-      owner.exchangeEnded(exchange, on: connection, isReusable: true)
+    guard invocation.started(on: connection) else {
+      owner.invocationEnded(invocation, on: connection, isReusable: true)
       return
     }
     _ = machine.start()
-    self.exchange = exchange
+    self.invocation = invocation
     self.owner = owner
-    let request = exchange.request
+    let request = invocation.request
     write(context, .head(HTTPRequestHead(request)))
     switch request.body {
     case .whole(let body):
@@ -171,12 +175,16 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     case .stream(let pieces):
       isUploading = true
       context.flush()
-      connection.upload(pieces, of: exchange)
+      connection.upload(pieces, of: invocation)
     }
   }
 
-  func upload(_ piece: ByteBuffer, of uploading: WorkerCall, _ promise: EventLoopPromise<Bool>) {
-    guard let context, uploading === exchange, isUploading else {
+  func upload(
+    _ piece: ByteBuffer,
+    of uploading: WorkerInvocation,
+    _ promise: EventLoopPromise<Bool>
+  ) {
+    guard let context, uploading === invocation, isUploading else {
       promise.succeed(false)
       return
     }
@@ -188,14 +196,14 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: written)
   }
 
-  func uploadEnded(of uploaded: WorkerCall) {
-    guard let context, uploaded === exchange, isUploading else { return }
+  func uploadEnded(of uploaded: WorkerInvocation) {
+    guard let context, uploaded === invocation, isUploading else { return }
     isUploading = false
     context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
   }
 
-  func cancel(_ cancelled: WorkerCall) {
-    guard let context, cancelled === exchange else { return }
+  func cancel(_ cancelled: WorkerInvocation) {
+    guard let context, cancelled === invocation else { return }
     switch machine.cancel() {
     case .none: break
     case .halfClose:
@@ -237,7 +245,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
 
   private func received(_ received: HTTPResponseHead) {
     // A response to HEAD announces the length of a body that is not sent.
-    let isHead = exchange?.request.head.method == .head
+    let isHead = invocation?.request.head.method == .head
     let length =
       isHead ? 0 : received.headers.first(name: "content-length").flatMap(Int.init)
     let action = machine.head(
@@ -252,24 +260,24 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     case .keep: head = HTTPResponse(received)
     case .deliver:
       guard let connection else { return }
-      let stream = ReplyStream(bufferedBytesMax: configuration.streamBufferBytesMax) {
+      let stream = ResponseStream(bufferedBytesMax: configuration.streamBufferBytesMax) {
         connection.resumeReading()
       }
       self.stream = stream
-      exchange?.deliver(HTTPResponse(received), stream)
+      invocation?.deliver(HTTPResponse(received), stream)
     }
   }
 
   private func receivedEnd(_ context: ChannelHandlerContext) {
     var (action, isReusable) = machine.end()
-    guard action != .none, let finished = exchange else { return }
+    guard action != .none, let finished = invocation else { return }
     // A worker that has responded reads no more of the request. The next request cannot begin
     // before this one has ended, so the connection is not reusable.
     if isUploading { isReusable = false }
     let head = head
     // The connection is freed before the caller is notified, so that its next call can use it.
-    forget { exchange, owner, connection in
-      owner.exchangeEnded(exchange, on: connection, isReusable: isReusable)
+    forget { invocation, owner, connection in
+      owner.invocationEnded(invocation, on: connection, isReusable: isReusable)
     }
     switch action {
     case .deliverWhole(let body):
@@ -283,10 +291,10 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private func ended() {
     switch machine.closed() {
     case .none: break
-    case .breakExchange: forget { exchange, owner, _ in owner.exchangeBroke(exchange) }
+    case .breakInvocation: forget { invocation, owner, _ in owner.invocationBroke(invocation) }
     case .finishAbandoned:
-      forget { exchange, owner, connection in
-        owner.exchangeEnded(exchange, on: connection, isReusable: false)
+      forget { invocation, owner, connection in
+        owner.invocationEnded(invocation, on: connection, isReusable: false)
       }
     }
   }
@@ -295,16 +303,16 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   ///
   /// The state is cleared first because the owner may start another invocation at once.
   private func forget(
-    _ tell: (WorkerCall, any ExchangeOwner, WorkerConnection) -> Void
+    _ notify: (WorkerInvocation, any InvocationOwner, WorkerConnection) -> Void
   ) {
-    guard let exchange, let owner, let connection else { return }
-    self.exchange = nil
+    guard let invocation, let owner, let connection else { return }
+    self.invocation = nil
     self.owner = nil
     isUploading = false
     head = nil
     stream = nil
     resumeReading()
-    tell(exchange, owner, connection)
+    notify(invocation, owner, connection)
   }
 
   private func write(_ context: ChannelHandlerContext, _ part: HTTPClientRequestPart) {

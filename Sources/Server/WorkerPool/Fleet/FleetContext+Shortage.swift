@@ -36,7 +36,7 @@ extension FleetContext {
   private func nextToEnd(_ now: Duration) -> FunctionVersion? {
     let grace = configuration.replacedGrace
     let (version, wake) = state.withLock { state -> (FunctionVersion?, Duration?) in
-      guard state.gate.firstsUnpromised > 0 else { return (nil, nil) }
+      guard state.gate.firstWorkersUnassigned > 0 else { return (nil, nil) }
       let oldest = state.replaced.filter { state.gate.stays($0.key) }
         .min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
       guard let oldest else { return (nil, nil) }

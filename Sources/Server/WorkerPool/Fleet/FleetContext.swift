@@ -254,9 +254,11 @@ final class FleetContext: Sendable {
   /// Makes the function version with the most workers give one up once that worker is done.
   private func yieldBusyWorker() -> Bool {
     let candidates = state.withLock { state -> [FunctionVersion] in
-      guard state.gate.placesUnpromised > 0, let richest = state.gate.richest else { return [] }
+      guard state.gate.placesUnassigned > 0,
+        let ownerWithMostWorkers = state.gate.ownerWithMostWorkers
+      else { return [] }
       return state.live.values.map(\.version).filter {
-        $0.owner == richest && $0.debugger == nil
+        $0.owner == ownerWithMostWorkers && $0.debugger == nil
       }
     }
     for version in candidates {

@@ -52,7 +52,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   }
 
   /// The position in the waiting order of an owner whose workers wait.
-  private struct Turn: Comparable {
+  private struct QueuePosition: Comparable {
     /// The number of its live workers; -1 for the first worker of a deployment.
     var rank: Int
     /// The number of its oldest waiting request.
@@ -100,7 +100,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   private var owners: [Owner: Workers] = [:]
   /// The roles of owners that are not replaced.
   private var roles: [Owner: Role] = [:]
-  private var turns = SortedList<Turn>()
+  private var queue = SortedList<QueuePosition>()
   private var totals = Totals()
   private var requests = 0
 
@@ -138,7 +138,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   var firstPlaces: Int { min(max(roles.count, liveMax / 10), liveMax / 2 - deploymentPlaces) }
 
   /// The maximum number of workers beyond the first ones.
-  var furtherMax: Int { liveMax - deploymentPlaces - firstPlaces }
+  var additionalMax: Int { liveMax - deploymentPlaces - firstPlaces }
 
   /// The places that only first workers of a deployment that does not serve yet may take.
   ///
@@ -157,10 +157,10 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   var sharesMissing: Int { shortage.shares }
 
   /// The number of waiting workers for which not even a busy worker has been asked to leave.
-  var placesUnpromised: Int { max(0, placesMissing + sharesMissing - yielding.count) }
+  var placesUnassigned: Int { max(0, placesMissing + sharesMissing - yielding.count) }
 
   /// The number of first workers that would still wait after all ending workers have exited.
-  var firstsUnpromised: Int {
+  var firstWorkersUnassigned: Int {
     guard shortage.first > 0 else { return 0 }
     let ending = owners.values.reduce(0) { $0 + ($1.isEnding ? $1.live - $1.leaving : 0) }
     return max(0, shortage.first - ending)
@@ -175,13 +175,13 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     let forServing = max(0, free - totals.deployingWaiting - deploymentPlaces)
     let first = max(0, totals.deployingWaiting - free) + max(0, serving - forServing)
     let further = totals.queued - totals.waitingForFirst
-    let share = min(further, max(0, furtherMax - totals.furtherStaying))
+    let share = min(further, max(0, additionalMax - totals.furtherStaying))
     return (first, max(0, share - max(0, forServing - serving)), further - share)
   }
 
   /// True if an owner has additional workers while a worker of another owner waits.
   private var hasFurtherOfOthers: Bool {
-    guard totals.waiting == 1, let only = turns.first?.owner else { return totals.waiting > 0 }
+    guard totals.waiting == 1, let only = queue.first?.owner else { return totals.waiting > 0 }
     return totals.ownersOfFurther > (owners[only].map { $0.furtherStaying > 0 } ?? false ? 1 : 0)
   }
 
@@ -206,8 +206,8 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   /// The owner with the most workers, if it has at least two more than the first waiting owner.
   ///
   /// Owners that are replaced do not count.
-  var richest: Owner? {
-    guard let first = turns.first?.owner, let least = owners[first]?.live else { return nil }
+  var ownerWithMostWorkers: Owner? {
+    guard let first = queue.first?.owner, let least = owners[first]?.live else { return nil }
     let most = owners.filter { $0.value.role != .replaced }
       .max { ($0.value.live, $1.key) < ($1.value.live, $0.key) }
     return most.flatMap { $0.value.live > least + 1 ? $0.key : nil }
@@ -279,7 +279,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     var admitted: [Worker] = []
     var slots = startingMax - starting.values.count { $0 + Self.patience > now }
     // If the first owner in the order has no place, no other owner has: see `hasPlace`.
-    while slots > 0, let owner = turns.first?.owner, let workers = owners[owner],
+    while slots > 0, let owner = queue.first?.owner, let workers = owners[owner],
       hasPlace(for: workers), let next = workers.queue.first
     {
       live[next.worker] = owner
@@ -298,28 +298,28 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   private func hasPlace(for workers: Workers) -> Bool {
     let free = liveMax - live.count
     if workers.live == 0, workers.role == .deploying { return free > 0 }
-    let isWithinShare = workers.live == 0 || totals.further < furtherMax
+    let isWithinShare = workers.live == 0 || totals.further < additionalMax
     return isWithinShare && free > deploymentPlaces
   }
 
   /// Changes an owner's numbers, and updates its position in the waiting order and the totals.
   private mutating func change(_ owner: Owner, _ change: (inout Workers) -> Void) {
     var workers = owners[owner] ?? Workers()
-    if let turn = turn(of: workers, owner) { turns.remove(turn) }
+    if let position = position(of: workers, owner) { queue.remove(position) }
     if owners[owner] != nil { totals.count(workers, -1) }
     owners[owner] = nil
     change(&workers)
     workers.role = roles[owner] ?? .replaced
-    if let turn = turn(of: workers, owner) { turns.insert(turn) }
+    if let position = position(of: workers, owner) { queue.insert(position) }
     guard workers.live > 0 || workers.isWaiting else { return }
     owners[owner] = workers
     totals.count(workers, 1)
   }
 
-  private func turn(of workers: Workers, _ owner: Owner) -> Turn? {
+  private func position(of workers: Workers, _ owner: Owner) -> QueuePosition? {
     workers.queue.first.map { first in
       let rank = workers.waitsForFirst && workers.role == .deploying ? -1 : workers.live
-      return Turn(rank: rank, number: first.number, owner: owner)
+      return QueuePosition(rank: rank, number: first.number, owner: owner)
     }
   }
 }

@@ -76,7 +76,7 @@ extension WorkerFleet {
       }
     }
     for name in worker.endpoints.keys.sorted() {
-      tell("\(name) now runs in process \(worker.pid) (debugger).", of: name)
+      notify("\(name) now runs in process \(worker.pid) (debugger).", of: name)
     }
   }
 
@@ -144,11 +144,11 @@ extension WorkerFleet {
       let place = current[name].map { next in
         next.debugger.map { "in process \($0.pid) (debugger)" } ?? "as it was deployed"
       }
-      tell("\(name) \(place.map { "runs again \($0)" } ?? "runs nowhere any more").", of: name)
+      notify("\(name) \(place.map { "runs again \($0)" } ?? "runs nowhere any more").", of: name)
     }
   }
 
-  private func tell(_ message: String, of function: String) {
+  private func notify(_ message: String, of function: String) {
     context.log.append(function: function, level: "notice", message: message)
   }
 }

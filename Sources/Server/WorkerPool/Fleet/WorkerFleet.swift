@@ -42,34 +42,34 @@ package final class WorkerFleet: FunctionInvoker, Service {
 
   // MARK: Invocations
 
-  package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+  package func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
     let version = try version(of: request.function)
-    let exchange = WorkerCall(request)
+    let invocation = WorkerInvocation(request)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        guard exchange.begin({ continuation.resume(with: $0) }) else {
+        guard invocation.begin({ continuation.resume(with: $0) }) else {
           continuation.resume(throwing: CancellationError())
           return
         }
-        version.submit(exchange)
+        version.submit(invocation)
       }
     } onCancel: {
-      exchange.abandon()
+      invocation.abandon()
     }
   }
 
   package func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
   ) -> @Sendable () -> Void {
     do {
       let version = try version(of: request.function)
-      let exchange = WorkerCall(request, near: eventLoop)
+      let invocation = WorkerInvocation(request, near: eventLoop)
       // This cannot fail, because the invocation is new.
-      _ = exchange.begin(completion)
-      version.submit(exchange)
-      return { exchange.abandon() }
+      _ = invocation.begin(completion)
+      version.submit(invocation)
+      return { invocation.abandon() }
     } catch {
       completion(.failure(error))
       return {}

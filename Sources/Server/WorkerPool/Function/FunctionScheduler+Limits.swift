@@ -15,7 +15,7 @@ extension FunctionScheduler {
     var instancesMin: Int
     var instancesMax: Int
     /// The maximum number of workers that run one isolated invocation each at the same time.
-    var apartMax: Int
+    var isolatedMax: Int
     var queueMax: Int
     var queueBytesMax: Int
     /// The time that an invocation may wait for a worker; nil for as long as it may run.
@@ -35,7 +35,7 @@ extension FunctionScheduler {
       concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
       instancesMin = max(0, endpoint.minInstances ?? 0)
       instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
-      apartMax = FunctionEndpoint.apartMax(instances: instancesMax)
+      isolatedMax = FunctionEndpoint.isolatedMax(instances: instancesMax)
       queueMax = configuration.queueMax
       queueBytesMax = configuration.queueBytesMax
       // A client has a timeout of its own; a delivery from the event log is retried.
@@ -54,7 +54,7 @@ extension FunctionScheduler {
     mutating func suspend(for time: Duration) {
       instancesMin = 1
       instancesMax = 1
-      apartMax = 0
+      isolatedMax = 0
       queueTimeout = time
       placeTimeout = time
       startPlaceTimeout = time

@@ -67,7 +67,7 @@ extension FunctionScheduler {
     _ actions: inout [Action]
   ) {
     if queue.remove(id) != nil {
-      actions.append(.fail(id, placelessSince == nil ? .waitedInVain : .placeless))
+      actions.append(.fail(id, placelessSince == nil ? .waitTimedOut : .placeless))
       return
     }
     guard let invocation = running[id] else { return }
@@ -150,7 +150,7 @@ extension FunctionScheduler {
       setWake(idle.since + limits.idleTimeout)
     }
     if !isRetired, !queue.isEmpty || workers.tally.all < instancesWanted {
-      for end in [pause.end, pauseApart.end] where now < end { setWake(end) }
+      for end in [pause.end, pauseIsolated.end] where now < end { setWake(end) }
     }
   }
 }

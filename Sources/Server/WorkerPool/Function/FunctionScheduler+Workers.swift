@@ -124,8 +124,8 @@ extension FunctionScheduler {
       actions.append(.start(workers.add(.queued(isForQueue: !isWanted))))
     }
     if isPaused, !queue.isEmpty || workers.tally.all < instancesWanted { setWake(pause.end) }
-    if now < pauseApart.end, queue.count(runningApart: true) > 0 { setWake(pauseApart.end) }
-    while workers.tally.queuedForQueue > 0, workers.tally.onTheWay > needed,
+    if now < pauseIsolated.end, queue.count(runningApart: true) > 0 { setWake(pauseIsolated.end) }
+    while workers.tally.queuedOnDemand > 0, workers.tally.onTheWay > needed,
       let id = workers.lastQueuedForQueue
     {
       terminate(id, within: limits.terminateGrace, now, &actions)
@@ -202,7 +202,7 @@ extension FunctionScheduler {
   /// The pause delays isolated invocations if the worker ran one, and ordinary invocations
   /// otherwise.
   mutating func beginPause(after worker: WorkerRoster.Worker, _ now: Duration) {
-    if worker.isReserved { pauseApart.begin(now) } else { pause.begin(now) }
+    if worker.isReserved { pauseIsolated.begin(now) } else { pause.begin(now) }
   }
 
   private mutating func setReady(_ id: WorkerID, _ now: Duration) {
@@ -222,9 +222,9 @@ extension FunctionScheduler {
   /// A pause after crashes of ordinary invocations does not delay isolated ones, and vice versa.
   private func workersNeeded(_ now: Duration) -> Int {
     let ordinary = now < pause.end ? 0 : queue.count(runningApart: false)
-    let apart = now < pauseApart.end ? 0 : queue.count(runningApart: true)
+    let apart = now < pauseIsolated.end ? 0 : queue.count(runningApart: true)
     return (ordinary + limits.concurrency - 1) / limits.concurrency
-      + min(apart, limits.apartMax - min(limits.apartMax, workers.tally.reserved))
+      + min(apart, limits.isolatedMax - min(limits.isolatedMax, workers.tally.reserved))
   }
 
   /// The function's maximum, plus one while an isolated invocation waits or runs.

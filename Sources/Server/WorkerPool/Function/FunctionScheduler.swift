@@ -56,7 +56,7 @@ struct FunctionScheduler {
   enum Failure: Equatable {
     case overloaded
     /// No worker was free within the time that the invocation may wait.
-    case waitedInVain
+    case waitTimedOut
     /// No place was free for a first worker within the time that the invocation may wait.
     case placeless
     /// The invocation exceeded its time limit.
@@ -114,7 +114,7 @@ struct FunctionScheduler {
   /// The pause after the death of a worker at its start or with ordinary invocations.
   var pause: RestartPause
   /// The pause after the death of a worker with an isolated invocation; ordinary ones continue.
-  var pauseApart: RestartPause
+  var pauseIsolated: RestartPause
   var drainBy: Duration?
 
   /// The time since which no place is left for a first worker.
@@ -142,7 +142,7 @@ struct FunctionScheduler {
     pause = RestartPause(limits.backOff)
     var backOff = limits.backOff
     backOff.maximum = min(backOff.maximum, Self.pauseApartMax)
-    pauseApart = RestartPause(backOff)
+    pauseIsolated = RestartPause(backOff)
   }
 
   /// True if the version is retired and has no invocations or workers left.
@@ -180,7 +180,7 @@ extension FunctionScheduler {
     bytes: Int = 0,
     timeout: Duration,
     waitsUntil: Duration? = nil,
-    runsApart: Bool = false,
+    runsIsolated: Bool = false,
     now: Duration
   ) -> [Action] {
     guard !isRetired else { return [.fail(id, .drained)] }
@@ -189,12 +189,12 @@ extension FunctionScheduler {
       timeout: timeout,
       waitsUntil: waitsUntil ?? now + (limits.queueTimeout ?? timeout),
       bytes: bytes,
-      runsApart: runsApart && limits.apartMax > 0
+      runsIsolated: runsIsolated && limits.isolatedMax > 0
     )
     if workers.tally.all == 0 { placeFound() }
     var actions: [Action] = []
-    if queue.count(runningApart: entry.runsApart) == 0,
-      let worker = place(runningApart: entry.runsApart, now)
+    if queue.count(runningApart: entry.runsIsolated) == 0,
+      let worker = place(runningApart: entry.runsIsolated, now)
     {
       run(id, entry, on: worker, now, &actions)
     } else if queue.takes(bytes: bytes) {
@@ -285,9 +285,9 @@ extension FunctionScheduler {
   /// ordinary invocations are paused after a crash, workers serve only isolated invocations.
   private func next(_ now: Duration) -> (InvocationID, WorkerID)? {
     guard !queue.isEmpty else { return nil }
-    let lanes = [false, true].compactMap { runsApart -> (InvocationID, WorkerID)? in
-      guard let first = queue.first(runningApart: runsApart),
-        let worker = place(runningApart: runsApart, now)
+    let lanes = [false, true].compactMap { runsIsolated -> (InvocationID, WorkerID)? in
+      guard let first = queue.first(runningApart: runsIsolated),
+        let worker = place(runningApart: runsIsolated, now)
       else { return nil }
       return (first, worker)
     }
@@ -296,7 +296,7 @@ extension FunctionScheduler {
 
   private func place(runningApart: Bool, _ now: Duration) -> WorkerID? {
     if runningApart {
-      let isHeld = now < pauseApart.end || workers.tally.reserved >= limits.apartMax
+      let isHeld = now < pauseIsolated.end || workers.tally.reserved >= limits.isolatedMax
       return isHeld ? nil : workers.freeForOneAlone
     }
     // A worker beyond the maximum is reserved for isolated invocations.
@@ -313,7 +313,7 @@ extension FunctionScheduler {
     running[id] = Running(worker: worker, entry: entry)
     workers.update(worker) { worker in
       worker.running += 1
-      worker.isReserved = entry.runsApart
+      worker.isReserved = entry.runsIsolated
     }
     setDeadline(id, now + entry.timeout)
     actions.append(.run(id, on: worker))
@@ -348,7 +348,7 @@ extension FunctionScheduler {
   }
 
   private mutating func pauseForgotten(by invocation: Running) {
-    if invocation.entry.runsApart { pauseApart.forget() } else { pause.forget() }
+    if invocation.entry.runsIsolated { pauseIsolated.forget() } else { pause.forget() }
   }
 
   mutating func setDeadline(_ id: InvocationID, _ time: Duration) {

@@ -9,8 +9,8 @@ final class FunctionVersion: Sendable {
   private struct State {
     var scheduler: FunctionScheduler
     var workers: [FunctionScheduler.WorkerID: WorkerProcess] = [:]
-    var exchanges: [FunctionScheduler.InvocationID: WorkerCall] = [:]
-    var exchangesMade: UInt64 = 0
+    var invocations: [FunctionScheduler.InvocationID: WorkerInvocation] = [:]
+    var invocationsMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
     /// The time at which a worker last began or finished a crash report.
@@ -66,7 +66,7 @@ final class FunctionVersion: Sendable {
   /// Accepts an invocation, whose caller is notified of the outcome.
   ///
   /// If it already waited for the previous version, `waitsUntil` is the end of that wait.
-  func submit(_ exchange: WorkerCall, waitsUntil: Duration? = nil) {
+  func submit(_ invocation: WorkerInvocation, waitsUntil: Duration? = nil) {
     var next: FunctionVersion?
     act { state, now in
       // The caller looked up this version just before its successor took over.
@@ -74,20 +74,20 @@ final class FunctionVersion: Sendable {
         next = successor
         return []
       }
-      state.exchangesMade += 1
-      let id = FunctionScheduler.InvocationID(number: state.exchangesMade)
-      guard exchange.assign(self, id) else { return [] }
-      state.exchanges[id] = exchange
+      state.invocationsMade += 1
+      let id = FunctionScheduler.InvocationID(number: state.invocationsMade)
+      guard invocation.assign(self, id) else { return [] }
+      state.invocations[id] = invocation
       return state.scheduler.submit(
         id,
-        bytes: exchange.request.wholeBody.readableBytes,
-        timeout: timeout(of: exchange.request),
+        bytes: invocation.request.wholeBody.readableBytes,
+        timeout: timeout(of: invocation.request),
         waitsUntil: waitsUntil,
-        runsApart: exchange.request.runsApart,
+        runsIsolated: invocation.request.runsIsolated,
         now: now
       )
     }
-    next?.submit(exchange, waitsUntil: waitsUntil)
+    next?.submit(invocation, waitsUntil: waitsUntil)
   }
 
   /// Returns the time limit of an invocation once it runs.
@@ -97,7 +97,7 @@ final class FunctionVersion: Sendable {
 
   func ended(_ id: FunctionScheduler.InvocationID) {
     act { state, now in
-      state.exchanges[id] = nil
+      state.invocations[id] = nil
       return state.scheduler.ended(id, now: now)
     }
   }
@@ -105,7 +105,7 @@ final class FunctionVersion: Sendable {
   func cancelled(_ id: FunctionScheduler.InvocationID) {
     act { state, now in
       let actions = state.scheduler.cancelled(id, now: now)
-      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      if !state.scheduler.knows(id) { state.invocations[id] = nil }
       return actions
     }
   }
@@ -113,7 +113,7 @@ final class FunctionVersion: Sendable {
   func broke(_ id: FunctionScheduler.InvocationID) {
     act { state, now in
       let actions = state.scheduler.broke(id, now: now)
-      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      if !state.scheduler.knows(id) { state.invocations[id] = nil }
       return actions
     }
   }
@@ -122,7 +122,7 @@ final class FunctionVersion: Sendable {
     act { state, now in
       let actions = state.scheduler.notSent(id, now: now)
       let fails = actions.contains { if case .fail(id, _) = $0 { true } else { false } }
-      if !state.scheduler.knows(id), !fails { state.exchanges[id] = nil }
+      if !state.scheduler.knows(id), !fails { state.invocations[id] = nil }
       return actions
     }
   }
@@ -183,7 +183,7 @@ final class FunctionVersion: Sendable {
       }
       let actions = state.scheduler.workerExited(worker.id, detail: detail, now: now)
       let failed = Set(actions.compactMap { if case .fail(let id, _) = $0 { id } else { nil } })
-      state.exchanges = state.exchanges.filter { id, _ in
+      state.invocations = state.invocations.filter { id, _ in
         state.scheduler.knows(id) || failed.contains(id)
       }
       return actions
@@ -289,7 +289,7 @@ final class FunctionVersion: Sendable {
   /// Busy workers end when they are done, or `drainAfter` from now. Without a successor, waiting
   /// invocations fail.
   func retire(successor: FunctionVersion?, drainAfter: Duration? = nil) {
-    var left: [(WorkerCall, Duration)] = []
+    var left: [(WorkerInvocation, Duration)] = []
     act { state, now in
       state.successor = successor
       let (waiting, actions) = state.scheduler.retire(
@@ -297,18 +297,18 @@ final class FunctionVersion: Sendable {
         now: now
       )
       for entry in waiting {
-        guard let exchange = state.exchanges.removeValue(forKey: entry.id) else { continue }
-        left.append((exchange, entry.waitsUntil))
+        guard let invocation = state.invocations.removeValue(forKey: entry.id) else { continue }
+        left.append((invocation, entry.waitsUntil))
       }
       return actions
     }
     context.replace(self)
-    for (exchange, waitsUntil) in left {
+    for (invocation, waitsUntil) in left {
       if let successor {
         // The time that an invocation may wait for a debugger process is practically unlimited.
-        successor.submit(exchange, waitsUntil: debugger == nil ? waitsUntil : nil)
+        successor.submit(invocation, waitsUntil: debugger == nil ? waitsUntil : nil)
       } else {
-        exchange.fail(error(.drained, exchange))
+        invocation.fail(error(.drained, invocation))
       }
     }
   }
@@ -320,11 +320,11 @@ final class FunctionVersion: Sendable {
 
   /// Fails all remaining invocations, when the fleet no longer runs workers.
   func abort() {
-    let exchanges = state.withLock { state in
-      defer { state.exchanges = [:] }
-      return state.exchanges.values
+    let invocations = state.withLock { state in
+      defer { state.invocations = [:] }
+      return state.invocations.values
     }
-    for exchange in exchanges { exchange.fail(error(.drained, exchange)) }
+    for invocation in invocations { invocation.fail(error(.drained, invocation)) }
     context.remove(self)
   }
 }
@@ -367,9 +367,9 @@ extension FunctionVersion {
     case start(WorkerProcess)
     case command(WorkerProcess, WorkerProcess.Command)
     case kill(WorkerProcess, FunctionScheduler.KillReason)
-    case run(WorkerCall, WorkerProcess)
-    case cancel(WorkerCall)
-    case fail(WorkerCall, FunctionScheduler.Failure)
+    case run(WorkerInvocation, WorkerProcess)
+    case cancel(WorkerInvocation)
+    case fail(WorkerInvocation, FunctionScheduler.Failure)
     case giveUpStart
   }
 
@@ -390,14 +390,14 @@ extension FunctionVersion {
     case .kill(let id, let reason):
       if let worker = state.workers[id] { steps.append(.kill(worker, reason)) }
     case .run(let id, on: let worker):
-      if let exchange = state.exchanges[id], let worker = state.workers[worker] {
-        steps.append(.run(exchange, worker))
+      if let invocation = state.invocations[id], let worker = state.workers[worker] {
+        steps.append(.run(invocation, worker))
       }
     case .cancel(let id):
-      if let exchange = state.exchanges[id] { steps.append(.cancel(exchange)) }
+      if let invocation = state.invocations[id] { steps.append(.cancel(invocation)) }
     case .fail(let id, let failure):
-      if let exchange = state.exchanges[id] { steps.append(.fail(exchange, failure)) }
-      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      if let invocation = state.invocations[id] { steps.append(.fail(invocation, failure)) }
+      if !state.scheduler.knows(id) { state.invocations[id] = nil }
     case .giveUpStart: steps.append(.giveUpStart)
     }
   }
@@ -415,19 +415,19 @@ extension FunctionVersion {
       context.log.append(function: function.name, level: end.level, message: end.message)
       _ = context.leaves(worker)
       worker.end(saying: end.detail)
-    case .run(let exchange, let worker): worker.run(exchange)
-    case .cancel(let exchange): exchange.cancelOnConnection()
-    case .fail(let exchange, let failure):
-      let error = error(failure, exchange)
+    case .run(let invocation, let worker): worker.run(invocation)
+    case .cancel(let invocation): invocation.cancelOnConnection()
+    case .fail(let invocation, let failure):
+      let error = error(failure, invocation)
       if case .crashed = failure {
         context.log.append(
           function: function.name,
           level: "critical",
           message: error.message,
-          invocation: exchange.request.id
+          invocation: invocation.request.id
         )
       }
-      exchange.fail(error)
+      invocation.fail(error)
     case .giveUpStart: startEnded(.failure(placesTaken))
     }
   }
@@ -451,9 +451,9 @@ extension FunctionVersion {
 
   private func error(
     _ failure: FunctionScheduler.Failure,
-    _ exchange: WorkerCall
+    _ invocation: WorkerInvocation
   ) -> InvocationError {
-    let id = exchange.request.id
+    let id = invocation.request.id
     let name = function.name
     switch failure {
     case .overloaded:
@@ -464,14 +464,14 @@ extension FunctionVersion {
           + "concurrency or maxInstances."
       )
     case .placeless: return placesTaken
-    case .waitedInVain where context.lacksPlace(owner): return placesTaken
-    case .waitedInVain:
+    case .waitTimedOut where context.lacksPlace(owner): return placesTaken
+    case .waitTimedOut:
       return InvocationError(
         function.endpoint.isFedByTheServer ? .overloaded : .timedOut,
         "\(name) had no worker free for \(id) in time; raise its concurrency or maxInstances."
       )
     case .timedOut:
-      let limit = timeout(of: exchange.request)
+      let limit = timeout(of: invocation.request)
       return InvocationError(.timedOut, "\(name) did not finish within \(limit) (\(id)).")
     case .drained:
       return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")

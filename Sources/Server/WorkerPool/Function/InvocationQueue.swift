@@ -13,7 +13,7 @@ struct InvocationQueue {
     var waitsUntil: Duration
     /// The number of bytes that the request occupies in memory.
     var bytes: Int
-    var runsApart: Bool
+    var runsIsolated: Bool
     var sendsFailed = 0
   }
 
@@ -71,7 +71,7 @@ struct InvocationQueue {
   mutating func remove(_ id: ID) -> Entry? {
     guard let entry = entries.removeValue(forKey: id) else { return nil }
     bytes -= entry.bytes
-    change(entry.runsApart) { lane, entries in
+    change(entry.runsIsolated) { lane, entries in
       lane.count -= 1
       Self.skipLeft(&lane, entries)
     }
@@ -87,7 +87,7 @@ struct InvocationQueue {
   private mutating func add(_ id: ID, _ entry: Entry, _ place: (inout Deque<ID>) -> Void) {
     entries[id] = entry
     bytes += entry.bytes
-    change(entry.runsApart) { lane, _ in
+    change(entry.runsIsolated) { lane, _ in
       lane.count += 1
       place(&lane.ids)
     }

@@ -50,7 +50,7 @@ struct WorkerRoster {
     var all = 0
     var ready = 0
     /// Workers that wait for a place and that only waiting invocations need.
-    var queuedForQueue = 0
+    var queuedOnDemand = 0
     /// Workers that run one isolated invocation.
     var reserved = 0
     /// Workers that run ordinary invocations.
@@ -63,7 +63,7 @@ struct WorkerRoster {
       guard !worker.isLeaving else { return }
       all += times
       if worker.phase == .ready { ready += times }
-      if worker.phase == .queued(isForQueue: true) { queuedForQueue += times }
+      if worker.phase == .queued(isForQueue: true) { queuedOnDemand += times }
       if worker.isReserved { reserved += times } else if worker.load > 0 { occupied += times }
     }
   }

@@ -203,11 +203,11 @@ extension WorkerProcess {
   private func waitForExit(of process: pid_t) async {
     var wait = Self.exitWaitMin
     let began = context.time.now()
-    var isTold = false
+    var isReported = false
     while !ProcessFacts.hasExited(process) {
       let now = context.time.now()
-      if !isTold, endDetail == nil, now - began > Self.outputlessMax {
-        isTold = true
+      if !isReported, endDetail == nil, now - began > Self.outputlessMax {
+        isReported = true
         context.log.append(
           function: version.function.name,
           level: "warning",

@@ -95,16 +95,16 @@ final class WorkerProcess: Sendable {
   }
 
   /// Sends an invocation over an idle connection, or over a new one.
-  func run(_ exchange: WorkerCall) {
+  func run(_ invocation: WorkerInvocation) {
     if load.begin() { wakeWatch() }
-    if let connection = idleConnection(near: exchange.eventLoop) {
-      connection.send(exchange, for: self)
+    if let connection = idleConnection(near: invocation.eventLoop) {
+      connection.send(invocation, for: self)
       return
     }
-    connect(on: exchange.eventLoop).whenComplete { result in
+    connect(on: invocation.eventLoop).whenComplete { result in
       switch result {
-      case .success(let connection): connection.send(exchange, for: self)
-      case .failure: self.exchangeNotSent(exchange)
+      case .success(let connection): connection.send(invocation, for: self)
+      case .failure: self.invocationNotSent(invocation)
       }
     }
   }
@@ -243,7 +243,7 @@ final class WorkerProcess: Sendable {
     case .exited(0): return "it exited"
     case .exited(let code): return "it exited with code \(code)"
     case .signaled(SIGKILL):
-      return "it was killed from outside, perhaps by the system for want of memory"
+      return "it was killed from outside, perhaps by the system because memory ran out"
     case .signaled(let signal): return "it was ended by signal \(signal)"
     }
   }
@@ -316,7 +316,7 @@ extension WorkerProcess {
   private func isHealthy() async -> Bool {
     // A failed connection and a missing response both mean that the worker is not ready yet.
     guard let connection = try? await connect().get() else { return false }
-    let exchange = WorkerCall(
+    let invocation = WorkerInvocation(
       InvocationRequest(
         id: "health",
         function: version.function.name,
@@ -326,14 +326,14 @@ extension WorkerProcess {
     )
     let reply = try? await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        guard exchange.begin({ continuation.resume(with: $0) }) else {
+        guard invocation.begin({ continuation.resume(with: $0) }) else {
           continuation.resume(throwing: CancellationError())
           return
         }
-        connection.send(exchange, for: HealthProbe(self))
+        connection.send(invocation, for: HealthProbe(self))
       }
     } onCancel: {
-      exchange.abandon()
+      invocation.abandon()
       connection.close()
     }
     return reply?.head.status == .ok
@@ -365,37 +365,45 @@ extension WorkerProcess {
   }
 
   /// The owner of one health check.
-  private final class HealthProbe: ExchangeOwner {
+  private final class HealthProbe: InvocationOwner {
     private let worker: WorkerProcess
 
     init(_ worker: WorkerProcess) {
       self.worker = worker
     }
 
-    func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
+    func invocationEnded(
+      _ invocation: WorkerInvocation,
+      on connection: WorkerConnection,
+      isReusable: Bool
+    ) {
       // Each probe and each call opens its own connection, so this one is not reused.
       connection.close()
     }
 
-    func exchangeBroke(_ exchange: WorkerCall) { exchange.fail(CancellationError()) }
-    func exchangeNotSent(_ exchange: WorkerCall) { exchange.fail(CancellationError()) }
+    func invocationBroke(_ invocation: WorkerInvocation) { invocation.fail(CancellationError()) }
+    func invocationNotSent(_ invocation: WorkerInvocation) { invocation.fail(CancellationError()) }
   }
 }
 
-extension WorkerProcess: ExchangeOwner {
-  func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
+extension WorkerProcess: InvocationOwner {
+  func invocationEnded(
+    _ invocation: WorkerInvocation,
+    on connection: WorkerConnection,
+    isReusable: Bool
+  ) {
     load.end()
     if isReusable { keep(connection) }
-    if let number = exchange.number { version.ended(number) }
+    if let number = invocation.number { version.ended(number) }
   }
 
-  func exchangeBroke(_ exchange: WorkerCall) {
+  func invocationBroke(_ invocation: WorkerInvocation) {
     load.end()
-    if let number = exchange.number { version.broke(number) }
+    if let number = invocation.number { version.broke(number) }
   }
 
-  func exchangeNotSent(_ exchange: WorkerCall) {
+  func invocationNotSent(_ invocation: WorkerInvocation) {
     load.end()
-    if let number = exchange.number { version.notSent(number) }
+    if let number = invocation.number { version.notSent(number) }
   }
 }

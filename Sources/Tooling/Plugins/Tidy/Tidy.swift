@@ -15,12 +15,12 @@ struct Tidy: CommandPlugin {
     let root = context.package.directoryURL
     let targets = context.package.targets.compactMap { $0 as? any SourceModuleTarget }
     let sources = targets.map { Sources($0, root: root) }
-    var findings = strayFiles(below: root, ownedBy: targets) + wrongFloors(root: root)
+    var findings = strayFiles(below: root, ownedBy: targets) + wrongLayers(root: root)
     for source in sources {
       findings += source.unreadable
       findings += undeclaredImports(in: source)
-      findings += unusedEdges(of: source)
-      findings += upwardEdges(of: source.target, root: root)
+      findings += unusedDependencies(of: source)
+      findings += upwardDependencies(of: source.target, root: root)
     }
     findings += ambiguousNames(in: sources)
     guard findings.isEmpty else {
@@ -33,7 +33,7 @@ struct Tidy: CommandPlugin {
   private func undeclaredImports(in source: Sources) -> [String] {
     let target = source.target
     let allowed = source.dependencies.reduce(
-      into: House.toolchainModules.union([target.name])
+      into: Architecture.toolchainModules.union([target.name])
     ) { $0.formUnion($1.modules) }
     return source.files.flatMap { file in
       file.imports.filter { !allowed.contains($0.module) }.map { found in
@@ -46,11 +46,11 @@ struct Tidy: CommandPlugin {
   /// Returns the dependencies that no file imports.
   ///
   /// Tests are exempt because they inherit the dependencies of the modules that they test.
-  private func unusedEdges(of source: Sources) -> [String] {
+  private func unusedDependencies(of source: Sources) -> [String] {
     guard source.target.kind != .test else { return [] }
     let imported = Set(source.files.flatMap { $0.imports.map(\.module) })
-    return source.dependencies.filter { $0.modules.isDisjoint(with: imported) }.map { edge in
-      "Package.swift: \(source.target.name) lists \(edge.name), which none of its files imports"
+    return source.dependencies.filter { $0.modules.isDisjoint(with: imported) }.map { listed in
+      "Package.swift: \(source.target.name) lists \(listed.name), which none of its files imports"
     }
   }
 
@@ -81,49 +81,51 @@ struct Tidy: CommandPlugin {
   }
 
   /// Finds differences between the layers in the documentation and those checked here.
-  private func wrongFloors(root: URL) -> [String] {
+  private func wrongLayers(root: URL) -> [String] {
     let page = "docs/architecture.md"
     guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {
-      return ["\(page): is missing, or not UTF-8; it shows the floors"]
+      return ["\(page): is missing, or not UTF-8; it shows the layers"]
     }
     var shown: [String: Int] = [:]
     for line in text.split(separator: "\n") {
       let cells = line.split(separator: "|").map { $0.drop { $0 == " " } }
-      guard cells.count >= 2, let floor = cells[0].first?.wholeNumberValue else { continue }
+      guard cells.count >= 2, let layer = cells[0].first?.wholeNumberValue else { continue }
       for (index, word) in cells[1].split(separator: "`", omittingEmptySubsequences: false)
         .enumerated() where index % 2 == 1
       {
-        shown[String(word)] = floor
+        shown[String(word)] = layer
       }
     }
-    let checked = House.floors.filter { !House.application.contains($0.key) }
-    return Set(shown.keys).union(checked.keys).filter { shown[$0] != checked[$0] }.map { room in
-      "\(page): \(room) is on floor \(shown[room].map(String.init) ?? "none") there, and on "
-        + "\(checked[room].map(String.init) ?? "none") in House.floors of Tidy.swift"
+    let checked = Architecture.layers.filter { !Architecture.application.contains($0.key) }
+    return Set(shown.keys).union(checked.keys).filter { shown[$0] != checked[$0] }.map { module in
+      "\(page): \(module) is in layer \(shown[module].map(String.init) ?? "none") there, and in "
+        + "\(checked[module].map(String.init) ?? "none") in Architecture.layers of Tidy.swift"
     }
   }
 
-  private func upwardEdges(of target: any SourceModuleTarget, root: URL) -> [String] {
+  private func upwardDependencies(of target: any SourceModuleTarget, root: URL) -> [String] {
     let folder = target.directoryURL.path(relativeTo: root)
-    if folder.hasPrefix("Tests") || folder.hasPrefix(House.templates) { return [] }
-    guard let floor = House.floors[target.name] else {
-      return ["Package.swift: \(target.name) has no floor; add it to House.floors in Tidy.swift"]
+    if folder.hasPrefix("Tests") || folder.hasPrefix(Architecture.templates) { return [] }
+    guard let layer = Architecture.layers[target.name] else {
+      return [
+        "Package.swift: \(target.name) has no layer; add it to Architecture.layers in Tidy.swift"
+      ]
     }
     var findings: [String] = []
-    for case .target(let room) in target.dependencies {
-      if let other = House.floors[room.name], other >= floor {
+    for case .target(let module) in target.dependencies {
+      if let other = Architecture.layers[module.name], other >= layer {
         findings.append(
-          "Package.swift: \(target.name) (floor \(floor)) imports \(room.name) (floor \(other)); "
-            + "rooms import lower floors only"
+          "Package.swift: \(target.name) (layer \(layer)) imports \(module.name) (layer \(other)); "
+            + "modules import lower layers only"
         )
       }
-      let wing = folder.prefix { $0 != "/" }
-      let otherWing = room.directoryURL.path(relativeTo: root).prefix { $0 != "/" }
-      if House.wings.contains(String(wing)), House.wings.contains(String(otherWing)),
-        wing != otherWing
+      let area = folder.prefix { $0 != "/" }
+      let otherArea = module.directoryURL.path(relativeTo: root).prefix { $0 != "/" }
+      if Architecture.areas.contains(String(area)), Architecture.areas.contains(String(otherArea)),
+        area != otherArea
       {
         findings.append(
-          "Package.swift: \(target.name) in \(wing)/ imports \(room.name) in \(otherWing)/; "
+          "Package.swift: \(target.name) in \(area)/ imports \(module.name) in \(otherArea)/; "
             + "they meet only through Sources/"
         )
       }
@@ -138,7 +140,7 @@ struct Tidy: CommandPlugin {
       }
     )
     var findings: [String] = []
-    for folder in House.wings.union(["Sources", "Tests"]) {
+    for folder in Architecture.areas.union(["Sources", "Tests"]) {
       let files = FileManager.default.enumerator(
         at: root.appending(path: folder),
         includingPropertiesForKeys: nil
@@ -179,7 +181,7 @@ private struct Sources {
   var dependencies: [(name: String, modules: Set<String>)] {
     target.dependencies.compactMap { dependency in
       switch dependency {
-      case .target(let room): (room.name, [room.name])
+      case .target(let module): (module.name, [module.name])
       case .product(let product): (product.name, Set(product.targets.map(\.name)))
       @unknown default: nil
       }
@@ -229,16 +231,20 @@ private struct SourceFile {
   /// Returns the module of an import line, without attributes, access level, kind and submodule.
   private static func importedModule(_ line: Substring) -> String? {
     var words = line.split(separator: " ").filter { !$0.hasPrefix("@") }
-    if let first = words.first, House.accessLevels.contains(String(first)) { words.removeFirst() }
+    if let first = words.first, Architecture.accessLevels.contains(String(first)) {
+      words.removeFirst()
+    }
     guard words.first == "import", words.count >= 2 else { return nil }
-    let path = House.importKinds.contains(String(words[1])) && words.count > 2 ? words[2] : words[1]
+    let path =
+      Architecture.importKinds.contains(String(words[1])) && words.count > 2 ? words[2] : words[1]
     return path.split(separator: ".").first.map(String.init)
   }
 
   /// Returns the type that a line declares; `isShared` is true if other modules can see it.
   private static func declaredType(_ line: Substring) -> (name: String, isShared: Bool)? {
     let words = line.split(separator: " ").filter { !$0.hasPrefix("@") && $0 != "final" }
-    guard let kind = words.firstIndex(where: { House.typeKinds.contains(String($0)) }), kind < 3,
+    guard let kind = words.firstIndex(where: { Architecture.typeKinds.contains(String($0)) }),
+      kind < 3,
       kind + 1 < words.count, words[..<kind].allSatisfy({ !$0.hasPrefix("//") }),
       !words[..<kind].contains("private"), !words[..<kind].contains("fileprivate")
     else { return nil }
@@ -258,12 +264,12 @@ extension URL {
 }
 
 /// The rules of the architecture; `docs/architecture.md` shows the layers as a table.
-private enum House {
+private enum Architecture {
   /// The output of `hearth init`, which is an independent package and has no layer here.
   static let templates = "Sources/Server/HearthCLI/Templates"
-  static let wings: Set<String> = ["emulator", "triggers", "functions"]
+  static let areas: Set<String> = ["emulator", "triggers", "functions"]
 
-  static let floors: [String: Int] = [
+  static let layers: [String: Int] = [
     "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0,
     "DocumentModel": 1, "JSONText": 1, "RuntimeSupport": 1, "FirestoreProtos": 1,
     "LinearRegex": 1,

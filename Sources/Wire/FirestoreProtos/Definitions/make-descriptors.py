@@ -3,7 +3,7 @@ another the same for Swift.
 
 The Python package google-cloud-firestore holds them in a form of its own: one file a module, a
 field named after a Python keyword with an underscore behind it. This puts the names right, leaves
-out what the room does not need, and adds the member of Write that client libraries send although
+out what the module does not need, and adds the member of Write that client libraries send although
 the published definition lacks it.
 """
 
@@ -38,13 +38,13 @@ def collect(file, found):
     found[file.name] = proto
 
 
-def mend(message):
+def fix(message):
     for field in message.field:
         if field.name.endswith("_"):
             field.name = field.name.rstrip("_")
             field.ClearField("json_name")
     for nested in message.nested_type:
-        mend(nested)
+        fix(nested)
 
 
 def add_verify(message):
@@ -86,7 +86,7 @@ def main(output, swift):
         file.ClearField("message_type")
         file.message_type.extend(kept)
         for message in file.message_type:
-            mend(message)
+            fix(message)
             if message.name == "Write":
                 add_verify(message)
     with open(output, "wb") as stream:

@@ -38,7 +38,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     case closed
   }
 
-  let configuration: HTTP2Router.Configuration
+  let configuration: GRPCServer.Configuration
   /// The memory budget of all connections together; nil for no limit.
   private let budget: TransferBudget?
   let logger: Logger
@@ -82,7 +82,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   var runningCalls = 0
 
   init(
-    configuration: HTTP2Router.Configuration,
+    configuration: GRPCServer.Configuration,
     budget: TransferBudget? = nil,
     logger: Logger,
     open: @escaping (HTTP2Stream, HTTP2RequestHead) -> (any HTTP2Call)?

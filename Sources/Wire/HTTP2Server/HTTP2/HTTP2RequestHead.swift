@@ -18,26 +18,26 @@ struct HTTP2RequestHead {
   let headers: HPACKHeaders
 
   /// An error for a malformed head; the stream is reset.
-  struct Malformed: Error {}
+  struct MalformedError: Error {}
 
   /// Parses a stream's first header block.
-  init(_ headers: HPACKHeaders) throws(Malformed) {
+  init(_ headers: HPACKHeaders) throws(MalformedError) {
     self.headers = headers
     var isPastPseudo = false
     for (name, value, _) in headers {
       bytes += name.utf8.count + value.utf8.count + 32
       if name.utf8.first == UInt8(ascii: ":") {
-        guard !isPastPseudo else { throw Malformed() }
+        guard !isPastPseudo else { throw MalformedError() }
         try readPseudo(name, value)
       } else {
         isPastPseudo = true
         try readField(name, value)
       }
-      guard Self.isClean(value) else { throw Malformed() }
+      guard Self.isClean(value) else { throw MalformedError() }
     }
-    guard !method.isEmpty else { throw Malformed() }
+    guard !method.isEmpty else { throw MalformedError() }
     if method != "CONNECT" {
-      guard !scheme.isEmpty, !path.isEmpty else { throw Malformed() }
+      guard !scheme.isEmpty, !path.isEmpty else { throw MalformedError() }
     }
   }
 
@@ -48,41 +48,41 @@ struct HTTP2RequestHead {
     }
   }
 
-  private mutating func readPseudo(_ name: String, _ value: String) throws(Malformed) {
+  private mutating func readPseudo(_ name: String, _ value: String) throws(MalformedError) {
     switch name {
     case ":path":
-      guard path.isEmpty else { throw Malformed() }
+      guard path.isEmpty else { throw MalformedError() }
       path = value
     case ":method":
       guard method.isEmpty, value == "POST" || HTTPRequest.Method(value) != nil else {
-        throw Malformed()
+        throw MalformedError()
       }
       method = value
     case ":scheme":
-      guard scheme.isEmpty else { throw Malformed() }
+      guard scheme.isEmpty else { throw MalformedError() }
       scheme = value
     case ":authority":
-      guard authority == nil else { throw Malformed() }
+      guard authority == nil else { throw MalformedError() }
       authority = value
     default:
-      throw Malformed()
+      throw MalformedError()
     }
   }
 
-  private mutating func readField(_ name: String, _ value: String) throws(Malformed) {
+  private mutating func readField(_ name: String, _ value: String) throws(MalformedError) {
     switch name {
     case "content-type": contentType = value
     case "te":
-      guard value == "trailers" else { throw Malformed() }
+      guard value == "trailers" else { throw MalformedError() }
       te = value
     case "grpc-timeout": timeout = value
     case "grpc-encoding": encoding = value
     case "grpc-accept-encoding":
       acceptedEncodings = acceptedEncodings.map { "\($0),\(value)" } ?? value
     case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
-      throw Malformed()
+      throw MalformedError()
     default:
-      guard Self.isLowercase(name) else { throw Malformed() }
+      guard Self.isLowercase(name) else { throw MalformedError() }
     }
   }
 

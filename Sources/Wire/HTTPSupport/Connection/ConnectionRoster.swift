@@ -30,9 +30,9 @@ package final class ConnectionRoster: Sendable {
     var entries: [ObjectIdentifier: Entry] = [:]
     var closing: Set<ObjectIdentifier> = []
     /// The listening sockets, which resume reading once there is room.
-    var doors: [any Channel] = []
+    var listeners: [any Channel] = []
     var isFull = false
-    var toldTime: NIODeadline?
+    var notifiedTime: NIODeadline?
   }
 
   /// The maximum number of connections.
@@ -99,9 +99,9 @@ package final class ConnectionRoster: Sendable {
   func note(_ channel: any Channel, isBusy: Bool) {
     let waiting = state.withLock { state -> [any Channel] in
       state.entries[ObjectIdentifier(channel)]?.idleSince = isBusy ? nil : .now()
-      return isBusy ? [] : Self.doorsToOpen(&state)
+      return isBusy ? [] : Self.listenersToResume(&state)
     }
-    for door in waiting { door.read() }
+    for listener in waiting { listener.read() }
   }
 
   private func leave(_ channel: any Channel) {
@@ -109,15 +109,15 @@ package final class ConnectionRoster: Sendable {
       let key = ObjectIdentifier(channel)
       state.entries[key] = nil
       if state.closing.remove(key) == nil { state.count -= 1 }
-      return Self.doorsToOpen(&state)
+      return Self.listenersToResume(&state)
     }
-    for door in waiting { door.read() }
+    for listener in waiting { listener.read() }
   }
 
-  private static func doorsToOpen(_ state: inout State) -> [any Channel] {
+  private static func listenersToResume(_ state: inout State) -> [any Channel] {
     guard state.isFull else { return [] }
     state.isFull = false
-    return state.doors
+    return state.listeners
   }
 
   /// Closes all connections, which ends their requests as if the clients had disconnected.
@@ -133,10 +133,10 @@ package final class ConnectionRoster: Sendable {
   // MARK: - Capacity
 
   /// Adds a listening socket; it is removed when it closes.
-  func enter(door: any Channel) {
-    state.withLock { $0.doors.append(door) }
-    door.closeFuture.whenComplete { _ in
-      self.state.withLock { state in state.doors.removeAll { $0 === door } }
+  func enter(listener: any Channel) {
+    state.withLock { $0.listeners.append(listener) }
+    listener.closeFuture.whenComplete { _ in
+      self.state.withLock { state in state.listeners.removeAll { $0 === listener } }
     }
   }
 
@@ -144,20 +144,20 @@ package final class ConnectionRoster: Sendable {
   ///
   /// The socket asks before a connection has arrived.
   func hasRoom() -> Bool {
-    let doors = state.withLock { state -> [any Channel]? in
+    let listeners = state.withLock { state -> [any Channel]? in
       if state.count < max || longestIdle(state.entries) != nil { return nil }
       state.isFull = true
-      return state.doors
+      return state.listeners
     }
-    guard let doors else { return true }
-    tell("There are too many connections, all with requests: new ones wait")
+    guard let listeners else { return true }
+    warn("There are too many connections, all with requests: new ones wait")
     // By then, connections that have been idle for too short a time can be closed.
-    doors.first?.eventLoop.scheduleTask(in: idleMin) { self.reopen() }
+    listeners.first?.eventLoop.scheduleTask(in: idleMin) { self.reopen() }
     return false
   }
 
   private func reopen() {
-    for door in state.withLock({ Self.doorsToOpen(&$0) }) { door.read() }
+    for listener in state.withLock({ Self.listenersToResume(&$0) }) { listener.read() }
   }
 
   /// Closes the connection that has been idle longest, if there are too many connections.
@@ -173,15 +173,17 @@ package final class ConnectionRoster: Sendable {
     }
     if isLater { eventLoop.scheduleTask(in: idleMin) { self.makeRoom(on: eventLoop) } }
     guard let victim else { return }
-    tell("There are too many connections: those idle longest are closed")
+    warn("There are too many connections: those idle longest are closed")
     victim.close(promise: nil)
   }
 
-  private func tell(_ text: Logger.Message) {
+  private func warn(_ text: Logger.Message) {
     let isNews = state.withLock { state in
       let now = NIODeadline.now()
-      guard state.toldTime.map({ now - $0 > Self.tellingInterval }) ?? true else { return false }
-      state.toldTime = now
+      guard state.notifiedTime.map({ now - $0 > Self.warningInterval }) ?? true else {
+        return false
+      }
+      state.notifiedTime = now
       return true
     }
     if isNews { logger.warning(text, metadata: ["connections.max": "\(max)"]) }
@@ -199,5 +201,5 @@ package final class ConnectionRoster: Sendable {
     }?.0
   }
 
-  private static let tellingInterval = TimeAmount.seconds(30)
+  private static let warningInterval = TimeAmount.seconds(30)
 }

@@ -127,7 +127,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// The parts that arrived after the request being handled.
   private var waiting: Deque<HTTPServerRequestPart> = []
   /// The error in the input that follows the request being handled.
-  private var refusal: RequestHead.Refusal?
+  private var refusal: RequestHead.RefusalError?
   private var bodyBytes = 0
   /// The time at which the body began to arrive, shifted by the time that its reader was busy.
   private var bodyTime = NIODeadline.now()
@@ -246,14 +246,14 @@ final class HTTP1Connection: ChannelDuplexHandler {
     guard let error = error as? HTTPParserError else { return context.close(promise: nil) }
     switch input {
     case .streaming(let queue):
-      queue.finish(.failure(MalformedBody(reason: "\(error)")))
+      queue.finish(.failure(MalformedBodyError(reason: "\(error)")))
       exchange?.closes = true
       input = .skipping
     case .lingering: break
     // The request that this input belongs to already has its response.
     case .skipping where exchange == nil: end(context, after: nil)
     case .skipping: exchange?.closes = true
-    default: refuse(RequestHead.Refusal(error), context)
+    default: refuse(RequestHead.RefusalError(error), context)
     }
   }
 
@@ -339,7 +339,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
       input = .complete
       exchange?.hold?.clientIsDone()
       queue.finish()
-      noteTurn(context)
+      noteBusy(context)
     case (.skipping, .body(let piece)):
       bodyBytes += piece.readableBytes
       if bodyBytes - skippedFrom > Self.skippedBytesMax, exchange == nil {
@@ -353,7 +353,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   }
 
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-    let head = Result { () throws(RequestHead.Refusal) in try RequestHead(head) }
+    let head = Result { () throws(RequestHead.RefusalError) in try RequestHead(head) }
     switch head {
     case .failure(let refusal): refuse(refusal, context)
     case .success(let head): begin(head, context)
@@ -453,7 +453,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     if let paused = pauseTime { bodyTime = bodyTime + (NIODeadline.now() - paused) }
     pauseTime = nil
     takeWaiting(context)
-    noteTurn(context)
+    noteBusy(context)
     goOnReading(context)
   }
 
@@ -473,7 +473,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     exchanges += 1
     let exchange = Exchange(head, exchanges)
     self.exchange = exchange
-    noteTurn(context)
+    noteBusy(context)
     return exchange
   }
 
@@ -607,12 +607,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Each piece is handed to the system before the next one is requested. If the process then dies,
   /// the piece has still been sent.
   private func writing(
-    _ body: InvocationReply.Body,
+    _ body: InvocationResponse.Body,
     _ number: UInt64,
     _ eventLoop: any EventLoop
   ) -> HTTPExchanges.CountedTask {
     let bound = NIOLoopBound(self, eventLoop: eventLoop)
-    let write: InvocationReply.Body.Write = { piece in
+    let write: InvocationResponse.Body.Write = { piece in
       try await eventLoop.flatSubmit { bound.value.write(piece, of: number, eventLoop) }.get()
     }
     return service.task {
@@ -706,7 +706,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Continues with the input that follows the last handled request.
   private func goOn(_ context: ChannelHandlerContext) {
     idleTime = .now()
-    noteTurn(context)
+    noteBusy(context)
     if case .lingering = input { return }
     guard !isTaking, exchange == nil, context.channel.isWritable else { return }
     if case .complete = input { input = .head }
@@ -720,7 +720,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    noteTurn(context)
+    noteBusy(context)
     if context.channel.isWritable, exchange == nil { goOn(context) }
     context.fireChannelWritabilityChanged()
   }
@@ -728,7 +728,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   // MARK: - Closing
 
   /// Responds to malformed input, after the responses to earlier requests, and ends the connection.
-  private func refuse(_ refusal: RequestHead.Refusal, _ context: ChannelHandlerContext) {
+  private func refuse(_ refusal: RequestHead.RefusalError, _ context: ChannelHandlerContext) {
     guard exchange == nil, waiting.isEmpty else { return self.refusal = refusal }
     self.refusal = nil
     let response = refusal.response
@@ -750,7 +750,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     input = .lingering
     collectingHold = nil
     idleTime = .now()
-    noteTurn(context)
+    noteBusy(context)
     waiting = []
     watch.discard(upTo: Self.lingeringBytesMax)
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -823,7 +823,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private func refuseSlowRequest() {
     guard let context else { return }
     refuse(
-      RequestHead.Refusal(status: .requestTimeout, message: "The request took too long to come."),
+      RequestHead.RefusalError(
+        status: .requestTimeout,
+        message: "The request took too long to come."
+      ),
       context
     )
   }
@@ -831,7 +834,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Reports to the roster whether the server is busy for the client.
   ///
   /// A connection that waits for its client may be closed to make room.
-  private func noteTurn(_ context: ChannelHandlerContext) {
+  private func noteBusy(_ context: ChannelHandlerContext) {
     let isArrived =
       switch input {
       case .complete: true

@@ -21,15 +21,15 @@ struct RequestHead {
   }
 
   /// The reason why a request is refused.
-  struct Refusal: Error {
+  struct RefusalError: Error {
     var status: HTTPResponse.Status
     var message: String
   }
 
   /// Checks what the decoder does not: version, host, target and the framing of the body.
-  init(_ head: HTTPRequestHead) throws(Refusal) {
+  init(_ head: HTTPRequestHead) throws(RefusalError) {
     guard head.version == .http1_1 || head.version == .http1_0 else {
-      throw Refusal(
+      throw RefusalError(
         status: .httpVersionNotSupported,
         message: "This server speaks HTTP/1.1 and HTTP/1.0, not \(head.version)."
       )
@@ -40,7 +40,7 @@ struct RequestHead {
     var hosts: [String] = []
     for (name, value) in head.headers {
       guard let name = HTTPField.Name(name) else {
-        throw Refusal(status: .badRequest, message: "A header field has no valid name.")
+        throw RefusalError(status: .badRequest, message: "A header field has no valid name.")
       }
       if name.canonicalName == "host" {
         hosts.append(value)
@@ -50,17 +50,17 @@ struct RequestHead {
     }
     guard hosts.count == 1 || hosts.isEmpty && !isHTTP11 else {
       let found = hosts.isEmpty ? "has no" : "has more than one"
-      throw Refusal(status: .badRequest, message: "The request \(found) Host header field.")
+      throw RefusalError(status: .badRequest, message: "The request \(found) Host header field.")
     }
     let target = try Self.target(head)
     guard let method = HTTPRequest.Method(head.method.rawValue) else {
-      throw Refusal(status: .badRequest, message: "The request's method is malformed.")
+      throw RefusalError(status: .badRequest, message: "The request's method is malformed.")
     }
     body = try Self.body(fields, isHTTP11: isHTTP11)
     expectsContinue = false
     if let expectation = fields[.expect] {
       guard expectation.lowercased() == "100-continue" else {
-        throw Refusal(
+        throw RefusalError(
           status: .expectationFailed,
           message: "The only expectation that this server meets is 100-continue."
         )
@@ -81,7 +81,7 @@ struct RequestHead {
   /// Returns the parts of the request's target; a target in absolute form includes the host.
   private static func target(
     _ head: HTTPRequestHead
-  ) throws(Refusal) -> (authority: String?, path: String) {
+  ) throws(RefusalError) -> (authority: String?, path: String) {
     let uri = head.uri
     if uri.utf8.first == UInt8(ascii: "/") || uri == "*" && head.method == .OPTIONS {
       return (nil, uri)
@@ -89,7 +89,7 @@ struct RequestHead {
     guard head.method != .CONNECT,
       let scheme = ["http://", "https://"].first(where: { uri.lowercased().hasPrefix($0) })
     else {
-      throw Refusal(
+      throw RefusalError(
         status: .badRequest,
         message: "The request's target is neither a path nor a URL."
       )
@@ -101,18 +101,18 @@ struct RequestHead {
   }
 
   /// Returns the framing of the body; refuses anything that is ambiguous.
-  private static func body(_ fields: HTTPFields, isHTTP11: Bool) throws(Refusal) -> Body {
+  private static func body(_ fields: HTTPFields, isHTTP11: Bool) throws(RefusalError) -> Body {
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]
     if !codings.isEmpty {
       guard lengths.isEmpty, isHTTP11 else {
-        throw Refusal(
+        throw RefusalError(
           status: .badRequest,
           message: "Transfer-Encoding stands beside Content-Length or in HTTP/1.0."
         )
       }
       guard codings.count == 1, codings[0].lowercased() == "chunked" else {
-        throw Refusal(
+        throw RefusalError(
           status: .notImplemented,
           message: "The only Transfer-Encoding that this server knows is chunked."
         )
@@ -123,7 +123,7 @@ struct RequestHead {
     guard lengths.count == 1, first.utf8.allSatisfy({ (48...57).contains($0) }),
       let length = Int(first)
     else {
-      throw Refusal(status: .badRequest, message: "Content-Length is not one number.")
+      throw RefusalError(status: .badRequest, message: "Content-Length is not one number.")
     }
     return length == 0 ? .none : .announced(length)
   }
@@ -140,7 +140,7 @@ extension HTTPFields {
   }
 }
 
-extension RequestHead.Refusal {
+extension RequestHead.RefusalError {
   /// Creates the refusal for an error of the decoder.
   init(_ error: HTTPParserError) {
     switch error {

@@ -5,7 +5,7 @@ package import NIOCore
 /// A response of an endpoint.
 ///
 /// The type is that of a function's reply, so that replies can be sent unchanged.
-package typealias Response = InvocationReply
+package typealias Response = InvocationResponse
 
 /// A request as an endpoint receives it.
 package struct Request: Sendable {

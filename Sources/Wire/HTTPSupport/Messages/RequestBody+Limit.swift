@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// By default the client receives `INVALID_ARGUMENT` and 400, which clients do not retry. An
 /// endpoint with another response (callables: 413) catches the error.
-package struct BodyTooLarge: StatusConvertible, CustomStringConvertible, Equatable {
+package struct BodyTooLargeError: StatusConvertible, CustomStringConvertible, Equatable {
   package var bytesMax: Int
 
   package init(bytesMax: Int) {
@@ -23,7 +23,7 @@ package struct BodyTooLarge: StatusConvertible, CustomStringConvertible, Equatab
 }
 
 /// An error for a request body that is malformed partway, such as by a chunk without a size.
-package struct MalformedBody: StatusConvertible, CustomStringConvertible {
+package struct MalformedBodyError: StatusConvertible, CustomStringConvertible {
   package var reason: String
 
   package var statusCode: StatusCode { .invalidArgument }
@@ -41,22 +41,24 @@ package struct BodyTooSlowError: StatusConvertible, CustomStringConvertible {
 }
 
 extension Request {
-  /// Collects the whole body; if the announced length is too large, throws `BodyTooLarge` unread.
+  /// Collects the whole body; if the announced length is too large, throws `BodyTooLargeError`
+  /// unread.
   ///
-  /// Throws `MalformedBody` if the body violates HTTP's rules, `BodyTooSlowError` if it stalls,
-  /// `TransferBudgetError` if the memory for all bodies is full, and `CancellationError` if the
-  /// client leaves before its end. The bytes count as held until the request's responder returns.
+  /// Throws `MalformedBodyError` if the body violates HTTP's rules, `BodyTooSlowError` if it
+  /// stalls, `TransferBudgetError` if the memory for all bodies is full, and `CancellationError` if
+  /// the client leaves before its end. The bytes count as held until the request's responder
+  /// returns.
   package func wholeBody(upTo bytesMax: Int) async throws -> ByteBuffer {
     try checkAnnounced(bytesMax)
     switch body {
     case .whole(let buffer):
-      guard buffer.readableBytes <= bytesMax else { throw BodyTooLarge(bytesMax: bytesMax) }
+      guard buffer.readableBytes <= bytesMax else { throw BodyTooLargeError(bytesMax: bytesMax) }
       return buffer
     case .stream(let pieces):
       var collected = ByteBuffer()
       for try await piece in pieces {
         guard collected.readableBytes + piece.readableBytes <= bytesMax else {
-          throw BodyTooLarge(bytesMax: bytesMax)
+          throw BodyTooLargeError(bytesMax: bytesMax)
         }
         try hold?.take(piece)
         collected.writeImmutableBuffer(piece)
@@ -67,19 +69,19 @@ extension Request {
 
   /// Returns the body with a limit on its size, for a caller that reads it as it arrives.
   ///
-  /// Throws `BodyTooLarge` immediately if the announced length is too large. Otherwise a read past
-  /// the limit throws it.
+  /// Throws `BodyTooLargeError` immediately if the announced length is too large. Otherwise a read
+  /// past the limit throws it.
   package func boundedBody(upTo bytesMax: Int) throws -> BoundedBody {
     try checkAnnounced(bytesMax)
     if case .whole(let buffer) = body, buffer.readableBytes > bytesMax {
-      throw BodyTooLarge(bytesMax: bytesMax)
+      throw BodyTooLargeError(bytesMax: bytesMax)
     }
     return BoundedBody(body, upTo: bytesMax, hold)
   }
 
   private func checkAnnounced(_ bytesMax: Int) throws {
     if let announced = contentLength, announced > bytesMax {
-      throw BodyTooLarge(bytesMax: bytesMax)
+      throw BodyTooLargeError(bytesMax: bytesMax)
     }
   }
 }
@@ -155,7 +157,7 @@ package final class BoundedBody: Sendable {
         state.bytes += piece.readableBytes
         return state.bytes
       }
-      guard bytes <= bytesMax else { throw BodyTooLarge(bytesMax: bytesMax) }
+      guard bytes <= bytesMax else { throw BodyTooLargeError(bytesMax: bytesMax) }
       return piece
     } catch {
       state.withLock { $0.failure = error }

@@ -15,7 +15,7 @@ extension Response {
   package init(
     status: HTTPResponse.Status,
     headers: HTTPFields = [:],
-    body: InvocationReply.Body = .whole(ByteBuffer())
+    body: InvocationResponse.Body = .whole(ByteBuffer())
   ) {
     self.init(head: HTTPResponse(status: status, headerFields: headers), body: body)
   }

@@ -26,7 +26,7 @@ struct CommitClock: Sendable {
   /// The time that every further commit time must exceed.
   private var floor = Timestamp(microseconds: 0)
   /// The times of the commits that may still become visible, in increasing order.
-  private var onTheirWay: Deque<Timestamp> = []
+  private var inFlight: Deque<Timestamp> = []
   /// The wall clock's time and the issued time at the moment a lag was detected.
   private var lag: (wall: Timestamp, time: Timestamp)?
   /// The time of the latest commit that is known to be visible.
@@ -48,24 +48,24 @@ struct CommitClock: Sendable {
   mutating func nextCommit(now: Timestamp, notBefore requestTime: Timestamp) -> Timestamp {
     let time = max(present(now), requestTime, Timestamp(microseconds: floor.microseconds + 1))
     floor = time
-    onTheirWay.append(time)
+    inFlight.append(time)
     return time
   }
 
   /// Records that a commit is visible or has failed.
   mutating func finished(_ time: Timestamp) {
-    guard let index = onTheirWay.firstIndex(of: time) else { return }
-    onTheirWay.remove(at: index)
+    guard let index = inFlight.firstIndex(of: time) else { return }
+    inFlight.remove(at: index)
   }
 
   /// The time up to which every commit so far is visible or has failed.
   var finished: Timestamp {
-    onTheirWay.first.map { Timestamp(microseconds: $0.microseconds - 1) } ?? floor
+    inFlight.first.map { Timestamp(microseconds: $0.microseconds - 1) } ?? floor
   }
 
   /// Returns the latest time up to which every snapshot taken from now on shows all commits.
   mutating func settledTime(now: Timestamp) -> Timestamp {
-    guard let first = onTheirWay.first else {
+    guard let first = inFlight.first else {
       floor = max(present(now), floor)
       return floor
     }
@@ -82,7 +82,7 @@ struct CommitClock: Sendable {
   /// Returns false if a commit of that time may still become visible. It is visible once a later
   /// commit is.
   mutating func isSettled(upTo time: Timestamp) -> Bool {
-    if let first = onTheirWay.first { return time < first }
+    if let first = inFlight.first { return time < first }
     floor = max(time, floor)
     return true
   }
@@ -113,7 +113,7 @@ extension CommitClock {
   ///
   /// A commit in flight is stored with its own time. If it is lost, no client has seen it.
   func isBounded(_ time: Timestamp) -> Bool {
-    time <= max(keptBound, visible) || onTheirWay.first.map { time < $0 } ?? false
+    time <= max(keptBound, visible) || inFlight.first.map { time < $0 } ?? false
   }
 
   /// Returns true if a time is near the end of the stored bound or past it.

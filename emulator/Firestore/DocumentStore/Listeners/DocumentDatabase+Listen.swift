@@ -64,7 +64,7 @@ extension DocumentDatabase {
   /// Returns the status that a client receives for an error.
   ///
   /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
-  func told(_ error: any Error) -> StatusError {
+  func publicError(for error: any Error) -> StatusError {
     if let error = error as? any StatusConvertible {
       return StatusError(error.statusCode, error.statusMessage)
     }

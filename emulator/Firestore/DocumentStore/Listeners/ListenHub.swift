@@ -37,13 +37,13 @@ final class ListenHub: Sendable {
   /// task's own lock, and a cancellation that holds that lock may be waiting for this one.
   @discardableResult
   func withTable<Result>(_ body: (inout ListenTable) -> sending Result) -> sending Result {
-    let (result, readings, chores) = state.withLock { state in
+    let (result, readings, deferredWork) = state.withLock { state in
       let result = body(&state.table)
-      return (result, state.table.takeReadings(), state.table.takeChores())
+      return (result, state.table.takeReadings(), state.table.takeDeferredWork())
     }
     for reading in readings { readingSink.yield(reading) }
-    for session in chores.sessions.values { session.wake() }
-    for chore in chores.others { chore() }
+    for session in deferredWork.sessions.values { session.wake() }
+    for action in deferredWork.others { action() }
     return result
   }
 
@@ -106,7 +106,7 @@ final class ListenHub: Sendable {
     withTable { $0.advance(to: now) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await self.follow(store) }
-      group.addTask { try await self.tellTime(store) }
+      group.addTask { try await self.sendReadTime(store) }
       group.addTask { await self.readForWindows(store) }
       group.addTask { await self.readForTargets() }
       defer { group.cancelAll() }
@@ -131,28 +131,31 @@ final class ListenHub: Sendable {
         }
         return
       } catch is EventsTrimmedError {
-        store.logger.warning("The listeners fell behind the event log and begin anew")
+        store.logger.warning("The listeners fell behind the event log and start over")
         withTable { $0.resetAll() }
       }
     }
   }
 
   /// Periodically sends idle listeners the time up to which they have received every change.
-  private func tellTime(_ store: DocumentDatabase) async throws {
+  private func sendReadTime(_ store: DocumentDatabase) async throws {
     while true {
       try await store.clock.sleep(for: store.configuration.listenerTimeInterval)
       guard !state.withLock({ $0.sessions.isEmpty }) else { continue }
       do {
-        try await tellTimeOnce(store)
+        try await sendReadTimeOnce(store)
       } catch let error as StorageError {
         // The time will be sent on a later iteration; nothing else depends on it.
-        store.logger.warning("Listeners are not told the time", metadata: ["error": "\(error)"])
+        store.logger.warning(
+          "The read time could not be sent to listeners",
+          metadata: ["error": "\(error)"]
+        )
       }
     }
   }
 
   /// Sends idle listeners the current time up to which they have received every change.
-  func tellTimeOnce(_ store: DocumentDatabase) async throws {
+  func sendReadTimeOnce(_ store: DocumentDatabase) async throws {
     let (readTime, sequence) = try await store.readPosition()
     withTable { table in
       table.after(sequence) { _ = $0.advance(to: readTime) }
@@ -202,8 +205,8 @@ final class ListenHub: Sendable {
     } catch is CancellationError {
       return
     } catch {
-      let told = store.told(error)
-      withTable { $0.failed(reading, told) }
+      let reported = store.publicError(for: error)
+      withTable { $0.failed(reading, reported) }
     }
   }
 

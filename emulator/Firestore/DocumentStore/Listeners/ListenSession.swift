@@ -47,7 +47,7 @@ package final class ListenSession: Sendable {
     var prepared: PreparedTarget
     var isOnce: Bool
     /// True if some of the target's documents have been sent or queued.
-    var isTold = false
+    var isReported = false
     /// True if all of the target's documents have been sent.
     var isCurrent = false
     /// True if the client must discard the target's documents before it receives more.
@@ -186,7 +186,7 @@ package final class ListenSession: Sendable {
         )
       }
     } catch {
-      return tell(.removed(id, cause: store.told(error)))
+      return tell(.removed(id, cause: store.publicError(for: error)))
     }
     begin(
       Target(id: id, prepared: prepared, isOnce: request.isOnce),
@@ -307,7 +307,7 @@ package final class ListenSession: Sendable {
       // The target is gone or starts over; changes are no longer kept for it.
       store.hub.withTable { $0.unsubscribe(job.subscription) }
     } catch {
-      deliver(failure: store.told(error), of: job.subscription)
+      deliver(failure: store.publicError(for: error), of: job.subscription)
       wake()
       store.hub.withTable { $0.unsubscribe(job.subscription) }
     }
@@ -416,7 +416,7 @@ package final class ListenSession: Sendable {
     guard !results.changes.isEmpty || results.count != nil else { return }
     state.withLock { state in
       guard state.wants(id) else { return }
-      state.targets[id]?.isTold = true
+      state.targets[id]?.isReported = true
       state.resultBytes += results.bytes
       state.items.append(.results(id, results))
     }
@@ -425,7 +425,7 @@ package final class ListenSession: Sendable {
   func deliver(current id: SubscriptionID, at time: Timestamp) {
     state.withLock { state in
       guard state.wants(id) else { return }
-      state.targets[id]?.isTold = true
+      state.targets[id]?.isReported = true
       state.items.append(.current(id, time))
     }
   }
@@ -554,7 +554,7 @@ package final class ListenSession: Sendable {
       for waiter in taken.roomWaiters { waiter.resume(returning: true) }
       for handover in taken.handovers { handover.done() }
       count()
-      for (target, old) in taken.anew { begin(target, after: old) }
+      for (target, old) in taken.restarted { begin(target, after: old) }
       if !taken.ended.isEmpty {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
       }
@@ -604,7 +604,7 @@ package final class ListenSession: Sendable {
   private struct Taken {
     var events: [ListenEvent] = []
     /// The targets whose documents are to be read again.
-    var anew: [(target: Target, old: SubscriptionID)] = []
+    var restarted: [(target: Target, old: SubscriptionID)] = []
     /// The subscriptions that are no longer needed.
     var ended: [SubscriptionID] = []
     /// A subscription whose access has to be rechecked before anything else is taken.
@@ -626,8 +626,8 @@ package final class ListenSession: Sendable {
       if try await store.isStillAuthorized(target, id, since: moment, auth) { return }
       state.withLock { $0.items.prepend(.reset(id)) }
     } catch {
-      let told = store.told(error)
-      state.withLock { $0.items.prepend(.failure(id, told)) }
+      let reported = store.publicError(for: error)
+      state.withLock { $0.items.prepend(.failure(id, reported)) }
       store.hub.withTable { $0.unsubscribe(id) }
     }
   }
@@ -737,12 +737,12 @@ package final class ListenSession: Sendable {
     case .reset(let id):
       guard var target = state.targets[id] else { return }
       state.forget(id)
-      target.isTold = false
+      target.isReported = false
       target.isCurrent = false
       target.needsReset = true
       target.isOutdated = false
       state.outdatedCount += 1
-      taken.anew.append((target, id))
+      taken.restarted.append((target, id))
       taken.ended.append(id)
     }
   }
@@ -792,23 +792,23 @@ package final class ListenSession: Sendable {
   ) {
     if changes.count == 1, let (target, only) = changes.first {
       for change in only {
-        var fate = DocumentFate()
-        fate.add(change, target)
-        taken.events.append(fate.event(change.name, at: time, hidesFormer: hidesFormer))
+        var outcome = DocumentOutcome()
+        outcome.add(change, target)
+        taken.events.append(outcome.event(change.name, at: time, hidesFormer: hidesFormer))
       }
       return
     }
     var names: [DocumentName] = []
-    var fates: [DocumentName: DocumentFate] = [:]
+    var outcomes: [DocumentName: DocumentOutcome] = [:]
     for (target, changes) in changes {
       for change in changes {
-        if fates[change.name] == nil { names.append(change.name) }
-        fates[change.name, default: DocumentFate()].add(change, target)
+        if outcomes[change.name] == nil { names.append(change.name) }
+        outcomes[change.name, default: DocumentOutcome()].add(change, target)
       }
     }
     for name in names {
-      guard let fate = fates[name] else { continue }
-      taken.events.append(fate.event(name, at: time, hidesFormer: hidesFormer))
+      guard let outcome = outcomes[name] else { continue }
+      taken.events.append(outcome.event(name, at: time, hidesFormer: hidesFormer))
     }
   }
 
@@ -826,7 +826,7 @@ package final class ListenSession: Sendable {
 }
 
 /// The outcome of one commit for a document in all targets of a listener.
-private struct DocumentFate {
+private struct DocumentOutcome {
   private var document: ListenedDocument?
   private var isDeleted = false
   private var targets: [Int32] = []
@@ -908,7 +908,7 @@ extension ListenSession.State {
     guard !isClosed else { return }
     var kept: Deque<ListenSession.Item> = []
     // Targets whose documents are still being read have missed nothing.
-    var resets = Set(targets.filter(\.value.isTold).keys)
+    var resets = Set(targets.filter(\.value.isReported).keys)
     for item in items {
       switch item {
       case .event, .failure, .recheck, .handover: kept.append(item)

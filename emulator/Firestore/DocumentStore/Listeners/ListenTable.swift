@@ -109,7 +109,7 @@ struct ListenTable: Sendable {
     var isOverfull = false
 
     mutating func append(
-      _ told: [ListenedChange],
+      _ sent: [ListenedChange],
       _ sequence: UInt64,
       growth: Int,
       bytes more: Int
@@ -119,7 +119,7 @@ struct ListenTable: Sendable {
         changes = []
         isOverfull = true
       } else if !isOverfull {
-        changes.append((sequence, growth, told))
+        changes.append((sequence, growth, sent))
       }
     }
   }
@@ -157,10 +157,10 @@ struct ListenTable: Sendable {
   /// The reads that are due; the hub takes them.
   private var readings: [Reading] = []
   /// The actions to perform once the table is no longer locked.
-  private var chores = Chores()
+  private var deferredWork = DeferredWork()
 
   /// Work for after the table's lock is released.
-  struct Chores: Sendable {
+  struct DeferredWork: Sendable {
     /// The listeners with queued changes.
     var sessions: [ObjectIdentifier: ListenSession] = [:]
     var others: [@Sendable () -> Void] = []
@@ -197,18 +197,18 @@ struct ListenTable: Sendable {
     return readings
   }
 
-  mutating func takeChores() -> Chores {
-    defer { chores = Chores() }
-    return chores
+  mutating func takeDeferredWork() -> DeferredWork {
+    defer { deferredWork = DeferredWork() }
+    return deferredWork
   }
 
   /// Performs an action once the table is no longer locked.
   mutating func afterwards(_ action: @escaping @Sendable () -> Void) {
-    chores.others.append(action)
+    deferredWork.others.append(action)
   }
 
   mutating func wake(_ session: ListenSession) {
-    chores.sessions[ObjectIdentifier(session)] = session
+    deferredWork.sessions[ObjectIdentifier(session)] = session
   }
 
   // MARK: Time
@@ -507,9 +507,9 @@ struct ListenTable: Sendable {
         if subscription.backlog != nil {
           // Subscribers of windows get the window's results when they join, so they need no
           // backlog.
-          if case .now(let told) = delta, windows[id] == nil {
+          if case .now(let sent) = delta, windows[id] == nil {
             subscriptions[subscriber]?.backlog?
-              .append(told, record.sequence, growth: view.growth, bytes: bytes)
+              .append(sent, record.sequence, growth: view.growth, bytes: bytes)
           }
         } else {
           let key = ObjectIdentifier(subscription.session)
@@ -541,7 +541,7 @@ struct ListenTable: Sendable {
       )
     case .results(let query):
       var growth = 0
-      let told = changes.compactMap { change -> ListenedChange? in
+      let sent = changes.compactMap { change -> ListenedChange? in
         let matched = change.before.map(query.matches) ?? false
         if matched { growth -= 1 }
         guard let after = change.after, let document = documents[change.name] else {
@@ -555,7 +555,7 @@ struct ListenTable: Sendable {
       }
       views[id]?.growth = growth
       if let count = views[id]?.count { views[id]?.count = count + growth }
-      return told.isEmpty ? nil : .now(told)
+      return sent.isEmpty ? nil : .now(sent)
     case .window: return take(changes, of: record, inWindow: id)
     case nil: return nil
     }
@@ -575,7 +575,7 @@ struct ListenTable: Sendable {
     )
     guard !relevant.changes.isEmpty else { return nil }
     if !window.isReading {
-      if let told = window.take(relevant.changes) { return told.isEmpty ? nil : .now(told) }
+      if let sent = window.take(relevant.changes) { return sent.isEmpty ? nil : .now(sent) }
       read(for: window, id, at: record.commitTime)
     }
     let delta = LaterChanges()
@@ -620,11 +620,11 @@ struct ListenTable: Sendable {
       window.results.trim()
     }
     while let next = window.waiting.first {
-      guard let told = window.take(next.record.changes) else {
+      guard let sent = window.take(next.record.changes) else {
         return read(for: window, reading.view, at: next.record.time)
       }
       window.waiting.removeFirst()
-      resolve(next.delta, .known(told))
+      resolve(next.delta, .known(sent))
     }
     for join in window.joiners { admit(join, to: window.results) }
     window.joiners = []

@@ -26,44 +26,44 @@ struct ViewIndex: Sendable {
     }
   }
 
-  private struct Shelf: Sendable {
+  private struct Bucket: Sendable {
     var all: Set<ViewID> = []
     var byValue: [FieldPath: [[UInt8]: Set<ViewID>]] = [:]
 
     var isEmpty: Bool { all.isEmpty && byValue.isEmpty }
   }
 
-  private var shelves: [Scope: Shelf] = [:]
+  private var buckets: [Scope: Bucket] = [:]
   private var byName: [DocumentName: Set<ViewID>] = [:]
 
   mutating func insert(_ id: ViewID, _ query: PreparedQuery) {
-    update(query) { shelf in
+    update(query) { bucket in
       guard let (path, keys) = query.equality else {
-        shelf.all.insert(id)
+        bucket.all.insert(id)
         return
       }
-      for key in keys { shelf.byValue[path, default: [:]][key, default: []].insert(id) }
+      for key in keys { bucket.byValue[path, default: [:]][key, default: []].insert(id) }
     }
   }
 
   mutating func remove(_ id: ViewID, _ query: PreparedQuery) {
-    update(query) { shelf in
+    update(query) { bucket in
       guard let (path, keys) = query.equality else {
-        shelf.all.remove(id)
+        bucket.all.remove(id)
         return
       }
       for key in keys {
-        shelf.byValue[path]?[key]?.remove(id)
-        if shelf.byValue[path]?[key]?.isEmpty == true { shelf.byValue[path]?[key] = nil }
+        bucket.byValue[path]?[key]?.remove(id)
+        if bucket.byValue[path]?[key]?.isEmpty == true { bucket.byValue[path]?[key] = nil }
       }
-      if shelf.byValue[path]?.isEmpty == true { shelf.byValue[path] = nil }
+      if bucket.byValue[path]?.isEmpty == true { bucket.byValue[path] = nil }
     }
   }
 
-  private mutating func update(_ query: PreparedQuery, _ body: (inout Shelf) -> Void) {
+  private mutating func update(_ query: PreparedQuery, _ body: (inout Bucket) -> Void) {
     let scope = Scope(query)
-    body(&shelves[scope, default: Shelf()])
-    if shelves[scope]?.isEmpty == true { shelves[scope] = nil }
+    body(&buckets[scope, default: Bucket()])
+    if buckets[scope]?.isEmpty == true { buckets[scope] = nil }
   }
 
   mutating func insert(_ id: ViewID, _ names: [DocumentName]) {
@@ -86,9 +86,9 @@ struct ViewIndex: Sendable {
       .database(name.database),
     ]
     for scope in scopes {
-      guard let shelf = shelves[scope] else { continue }
-      found.formUnion(shelf.all)
-      for (path, views) in shelf.byValue {
+      guard let bucket = buckets[scope] else { continue }
+      found.formUnion(bucket.all)
+      for (path, views) in bucket.byValue {
         for document in [change.before, change.after] {
           guard let value = document?.fields[path] else { continue }
           if let matching = views[PreparedQuery.equalityKey(value)] { found.formUnion(matching) }

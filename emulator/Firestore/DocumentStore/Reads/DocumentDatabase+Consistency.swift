@@ -35,7 +35,7 @@ extension DocumentDatabase {
     by owner: LockOwner
   ) -> LockRequest {
     var request = LockRequest(ranges: reads.ranges)
-    let lines = reads.ranges.map(\.lineKey)
+    let lines = reads.ranges.map(\.queueKey)
     request.documents = locks.modesForReading(reads.documents.union(lines), by: owner)
     request.documents[Self.lockKey(database)] = .shared
     return request

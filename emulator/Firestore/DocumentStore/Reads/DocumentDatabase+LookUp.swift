@@ -38,7 +38,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> LookUpResult {
     guard let database = database ?? names.first?.database else {
-      throw StatusError.invalidArgument("A look-up needs a database.")
+      throw StatusError.invalidArgument("A lookup needs a database.")
     }
     for name in names {
       try NameValidation.check(name)

@@ -134,21 +134,21 @@ extension DocumentDatabase {
     defer { longReads.end(pin) }
     var isFirst = true
     // Only a few queries may collect large results in memory at a time.
-    var hasTurn = false
-    defer { if hasTurn { largeQueries.leave() } }
+    var hasPermit = false
+    defer { if hasPermit { largeQueries.leave() } }
     while true {
       while query.progress.withLock({ !$0.isPageFull }) {
-        if !hasTurn, query.progress.withLock({ $0.run.sortedBytes }) > Self.largeQueryBytesMin {
+        if !hasPermit, query.progress.withLock({ $0.run.sortedBytes }) > Self.largeQueryBytesMin {
           await largeQueries.enter()
-          hasTurn = true
+          hasPermit = true
         }
         try await readOn(query, at: first.readTime, in: transaction, database)
         longReads.advance(pin, to: query.progress.withLock { $0.sequence })
       }
-      if hasTurn {
+      if hasPermit {
         // From here on, the client determines how long the page takes.
         largeQueries.leave()
-        hasTurn = false
+        hasPermit = false
       }
       let (documents, statistics, isLast, heldBytes) = query.progress.withLock { progress in
         let page = progress.page

@@ -77,7 +77,7 @@ struct QueryRange: Sendable {
   }
 
   /// The key of the queue for readers of the scope that have aborted each other.
-  var lineKey: LockKey {
+  var queueKey: LockKey {
     // No document's key begins with this byte.
     [0xFF] + keys.from + [collectionID == nil ? 0 : 1, allDescendants ? 1 : 0]
       + Array((collectionID ?? "").utf8)

@@ -464,14 +464,14 @@ extension LockTable {
         candidates = Set(free)
         continue
       }
-      guard let victim = youngestOfACircle(entangled) else { return actions }
+      guard let victim = youngestInCycle(entangled) else { return actions }
       let lost = owners[victim]?.waiting.sorted() ?? []
       for ticket in lost {
         guard let request = waiters[ticket]?.request else { continue }
         for case (let key, .exclusive) in request.documents { entries[key]?.isContended = true }
         if !request.changes.isEmpty {
           for range in owners[victim]?.ranges ?? [] {
-            entries[range.lineKey]?.isContended = true
+            entries[range.queueKey]?.isContended = true
           }
         }
       }
@@ -481,7 +481,7 @@ extension LockTable {
   }
 
   /// Returns the youngest owner of a cycle of owners that wait for each other's locks, or nil.
-  private func youngestOfACircle(_ entangled: [Ticket]) -> LockOwner? {
+  private func youngestInCycle(_ entangled: [Ticket]) -> LockOwner? {
     var edges: [LockOwner: Set<LockOwner>] = [:]
     for ticket in entangled {
       guard let waiter = waiters[ticket] else { continue }

@@ -4,14 +4,14 @@ package import StorageEngine
 
 /// The indexes as of one moment, for the batch that a writer builds at that moment.
 package struct IndexMaintainer {
-  let catalogue: IndexCatalogue
-  let upkeep: IndexUpkeep
+  let catalog: IndexCatalog
+  let maintenanceCost: IndexMaintenanceCost
   /// Called for an index whose maintenance cost should be evaluated.
   let suspect: @Sendable (UInt64) -> Void
 
   /// Adds the effects of a document's change on the indexes to a batch.
   package func append(_ change: DocumentChange, to batch: inout StorageBatch) {
-    let indexes = catalogue.indexes(
+    let indexes = catalog.indexes(
       change.name.database,
       collectionID: change.name.collectionID
     )
@@ -22,7 +22,7 @@ package struct IndexMaintainer {
       let new = after.subtracting(before)
       for entry in old { batch.delete(IndexEntry.keyspace, entry.key) }
       for entry in new { batch.put(IndexEntry.keyspace, entry.key, entry.value) }
-      if upkeep.add(old.count + new.count, to: index.id) { suspect(index.id) }
+      if maintenanceCost.add(old.count + new.count, to: index.id) { suspect(index.id) }
     }
   }
 }

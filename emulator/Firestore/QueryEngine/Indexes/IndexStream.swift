@@ -126,7 +126,7 @@ struct IndexStream: Sendable {
   ) throws -> (skipped: Int, last: [UInt8]?) {
     var skipped = 0
     var last: [UInt8]?
-    guard head == nil, run.isEmpty, ties.isEmpty, tellsMatches else { return (0, nil) }
+    guard head == nil, run.isEmpty, ties.isEmpty, provesMatches else { return (0, nil) }
     while skipped < count, !candidates.budget.isSpent {
       guard case .found(let entry) = try next(&candidates) else { break }
       guard entry.cutEnds.isEmpty else {
@@ -149,7 +149,7 @@ struct IndexStream: Sendable {
   }
 
   /// True if an entry without truncated values shows that its document is among the results.
-  private var tellsMatches: Bool {
+  private var provesMatches: Bool {
     range.isExact && range.isOrdered && query.query.start == nil && query.query.end == nil
       && (range.index.definition.scope == .collection || query.query.parent.segments.isEmpty)
   }

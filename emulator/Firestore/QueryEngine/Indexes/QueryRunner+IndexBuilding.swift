@@ -35,8 +35,8 @@ extension QueryRunner {
       switch state.withLock({ $0.nextJob(configuration) }) {
       case nil: return
       case .clear(let id): try await clear(id, storage)
-      case .weigh(let id): try await weigh(id, storage, order)
-      case .appraise(let wish): try await appraise(wish, storage)
+      case .evaluateCost(let id): try await evaluateCost(id, storage, order)
+      case .evaluateRequest(let request): try await evaluateRequest(request, storage)
       case .remove(let index): try await remove(index, storage, order)
       case .register(let definition): try await register(definition, storage, order)
       case .extend(let index):
@@ -62,12 +62,12 @@ extension QueryRunner {
     var added: UInt64?
     do {
       _ = try await submit(to: storage, order) { state in
-        guard state.catalogue.index(definition) == nil else { return nil }
-        let index = state.catalogue.add(definition)
+        guard state.catalog.index(definition) == nil else { return nil }
+        let index = state.catalog.add(definition)
         state.wasted[definition] = nil
         added = index.id
         var batch = StorageBatch()
-        batch.put(IndexCatalogue.keyspace, index.rowKey, index.row)
+        batch.put(IndexCatalog.keyspace, index.rowKey, index.row)
         return (batch, [])
       }
       logger.debug("An index is being built.", metadata: ["index": "\(definition)"])
@@ -100,16 +100,16 @@ extension QueryRunner {
       )
     }
     let sequence = try await submit(to: storage, order) { state in
-      guard state.catalogue.indexes[index.id]?.state == index.state else { return nil }
+      guard state.catalog.indexes[index.id]?.state == index.state else { return nil }
       var batch = chunk.batch
       var grown = index
       grown.state = chunk.through.map { .building(through: $0) } ?? .ready(since: 0)
-      batch.put(IndexCatalogue.keyspace, grown.rowKey, grown.row)
+      batch.put(IndexCatalog.keyspace, grown.rowKey, grown.row)
       return (batch, chunk.expectations)
     }
     guard let sequence else { return }
     state.withLock { state in
-      state.catalogue.setState(
+      state.catalog.setState(
         chunk.through.map { .building(through: $0) } ?? .ready(since: sequence),
         of: index.id
       )
@@ -120,17 +120,17 @@ extension QueryRunner {
   }
 
   /// Removes an index whose maintenance has cost more than building it again would cost.
-  private func weigh(
+  private func evaluateCost(
     _ id: UInt64,
     _ storage: any OrderedStorage,
     _ order: any CommitOrder
   ) async throws {
     let index = state.withLock { state in
       state.suspects.remove(id)
-      return state.catalogue.indexes[id]
+      return state.catalog.indexes[id]
     }
     guard let index, case .ready = index.state else { return }
-    let cost = upkeep.cost(of: id)
+    let cost = maintenanceCost.cost(of: id)
     guard cost >= configuration.idleWritesMax else { return }
     let entries = try await storage.read { snapshot in
       var count = 0
@@ -159,13 +159,13 @@ extension QueryRunner {
   ) async throws {
     do {
       _ = try await submit(to: storage, order) { state in
-        state.catalogue.setState(.leaving, of: index.id)
+        state.catalog.setState(.leaving, of: index.id)
         var batch = StorageBatch()
-        batch.delete(IndexCatalogue.keyspace, index.rowKey)
+        batch.delete(IndexCatalog.keyspace, index.rowKey)
         return (batch, [])
       }
     } catch {
-      state.withLock { $0.catalogue.setState(index.state, of: index.id) }
+      state.withLock { $0.catalog.setState(index.state, of: index.id) }
       throw error
     }
     forget(index.id, order)
@@ -176,11 +176,11 @@ extension QueryRunner {
   private func forget(_ id: UInt64, _ order: any CommitOrder) {
     order.alone {
       state.withLock { state in
-        state.catalogue.remove(id)
+        state.catalog.remove(id)
         state.orphans.append(id)
       }
     }
-    upkeep.reset(id)
+    maintenanceCost.reset(id)
   }
 
   /// Deletes some entries of an index that is no longer in the catalog.
@@ -235,8 +235,8 @@ extension QueryRunner.State {
   /// One step of the background work, which runs concurrently with writers.
   enum Job {
     case clear(UInt64)
-    case weigh(UInt64)
-    case appraise(IndexWish)
+    case evaluateCost(UInt64)
+    case evaluateRequest(IndexRequest)
     case remove(Index)
     case register(IndexDefinition)
     case extend(Index)
@@ -247,26 +247,26 @@ extension QueryRunner.State {
   /// Indexes being built are finished before others are started.
   mutating func nextJob(_ configuration: QueryRunner.Configuration) -> Job? {
     if let id = orphans.first { return .clear(id) }
-    if let id = suspects.first { return .weigh(id) }
-    if let index = catalogue.building.first { return .extend(index) }
-    guard let wish = wishes.first else { return nil }
-    if wish.wasted != nil { return .appraise(wish) }
-    let definition = wish.definition
-    if catalogue.index(definition) == nil {
-      let others = catalogue.indexes(definition.database, collectionID: definition.collectionID)
+    if let id = suspects.first { return .evaluateCost(id) }
+    if let index = catalog.building.first { return .extend(index) }
+    guard let request = requests.first else { return nil }
+    if request.wasted != nil { return .evaluateRequest(request) }
+    let definition = request.definition
+    if catalog.index(definition) == nil {
+      let others = catalog.indexes(definition.database, collectionID: definition.collectionID)
       if others.count >= configuration.collectionIndexesMax,
-        let least = catalogue.leastUsed(of: others)
+        let least = catalog.leastUsed(of: others)
       {
         return .remove(least)
       }
     }
-    if catalogue.index(definition) == nil, catalogue.indexes.count >= configuration.indexesMax {
-      if let least = catalogue.leastUsed { return .remove(least) }
+    if catalog.index(definition) == nil, catalog.indexes.count >= configuration.indexesMax {
+      if let least = catalog.leastUsed { return .remove(least) }
       // The limit leaves no room for any index.
-      wishes.removeAll()
+      requests.removeAll()
       return nil
     }
-    wishes.removeFirst()
+    requests.removeFirst()
     return .register(definition)
   }
 }

@@ -11,9 +11,9 @@ struct QueryPlanner {
   ///
   /// Of several usable indexes it chooses the one with the fewest entries, counted up to the number
   /// of candidates that a scan may read.
-  func plan(_ catalogue: IndexCatalogue) throws -> QueryPlan {
+  func plan(_ catalog: IndexCatalog) throws -> QueryPlan {
     guard let collectionID = query.query.collectionID, !needsNoIndex else { return .scan }
-    let indexes = catalogue.indexes(query.query.database, collectionID: collectionID)
+    let indexes = catalog.indexes(query.query.database, collectionID: collectionID)
       .filter { $0.definition.scope == scope && $0.isUsable(at: snapshot.sequence) }
     guard !indexes.isEmpty else { return .scan }
     var ranges: [IndexRange] = []
@@ -28,7 +28,7 @@ struct QueryPlanner {
   }
 
   /// Returns the indexes to build, judged after the plan has run.
-  func wishes(after plan: QueryPlan) -> [IndexDefinition] {
+  func requests(after plan: QueryPlan) -> [IndexDefinition] {
     guard !needsNoIndex, query.query.collectionID != nil else { return [] }
     let definitions =
       switch plan {

@@ -1,8 +1,0 @@
-/// The reason why an event, a scheduled run or a task can never reach its handler.
-struct EventRefusal: Error {
-  var message: String
-
-  init(_ message: String) {
-    self.message = message
-  }
-}

@@ -1,0 +1,131 @@
+import DataExport
+import Deployment
+import FirestoreEmulator
+import FunctionsGateway
+import HTTP2Server
+import HTTPSupport
+import Invocation
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+import TaskQueues
+import TriggerDelivery
+import VectorEmulator
+import WorkerPool
+
+/// The services on the suite's ports.
+extension Suite {
+  func firestoreService(_ parts: SuiteParts) -> HTTPService {
+    let service = FirestoreService(
+      store: parts.documents,
+      project: configuration.project,
+      exporter: { [folder, transfer = parts.transfer] request in
+        let base = request.directory.hasPrefix("/") ? "" : folder.path + "/exports/"
+        let path = "\(base)\(request.directory)/\(request.name)"
+        return try await transfer.exporter.export(request.database, to: path).path
+      },
+      rules: parts.rules,
+      budget: budget,
+      logger: logger(for: "firestore")
+    )
+    return service.httpService(
+      address: address(.firestore),
+      roster: roster,
+      onListening: { [self] in noteListening(.firestore, $0) },
+      screen: screen(wrongPort(of: .firestore))
+    )
+  }
+
+  func vectorService(_ parts: SuiteParts) -> HTTPService {
+    let service = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
+    return http(.vectors) { request, _ in await service.respond(to: request) }
+  }
+
+  func functionsService(_ parts: SuiteParts) -> HTTPService {
+    let service = FunctionsService(
+      project: configuration.project,
+      functions: { [fleet = parts.fleet] in fleet.endpoints },
+      invoker: parts.fleet,
+      folder: configuration.functions?.source.folder,
+      isEnabled: { [triggers, deliveries = parts.deliveries] in
+        let isEnabled = triggers.isEnabled
+        // This closure is called once per event.
+        if !isEnabled { deliveries.noteSkipped() }
+        return isEnabled
+      },
+      publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
+      logger: logger(for: "functions")
+    )
+    return http(.functions, immediate: service) { await service.respond(to: $0, $1) }
+  }
+
+  func taskQueueService(_ parts: SuiteParts) -> HTTPService {
+    let service = TaskQueueService(
+      project: configuration.project,
+      backend: parts.deliveries.tasks,
+      functionURL: { [self] location, function in
+        let functions = addresses.withLock { $0[.functions] }
+        return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
+          + "\(configuration.project)/\(location)/\(function)"
+      },
+      reachesLoopback: networkAccessPolicy.isLoopback,
+      now: { [time = parts.time] in time.now },
+      logger: logger(for: "tasks")
+    )
+    return http(.tasks) { request, _ in await service.respond(to: request) }
+  }
+
+  func hubService() -> HTTPService {
+    http(.hub) { [self] request, context in
+      guard let api = control.withLock({ $0 }) else {
+        return .error(.unavailable, "The suite is starting; try again in a moment.")
+      }
+      return await api.respond(to: request, context)
+    }
+  }
+
+  private func http(
+    _ service: SuiteService,
+    immediate: (any ImmediateResponder)? = nil,
+    responder: @escaping HTTPService.Responder
+  ) -> HTTPService {
+    let wrongPort = wrongPort(of: service)
+    return HTTPService(
+      address: address(service),
+      http2: wrongPort.grpcServer().configure,
+      roster: roster,
+      budget: budget,
+      logger: logger(for: service.rawValue),
+      onListening: { [self] in noteListening(service, $0) },
+      screen: screen(wrongPort),
+      immediate: immediate,
+      responder: responder
+    )
+  }
+
+  private func wrongPort(of service: SuiteService) -> WrongPort {
+    WrongPort(
+      of: service,
+      project: configuration.project,
+      addresses: { [self] in addresses.withLock { $0 } },
+      logger: logger(for: service.rawValue)
+    )
+  }
+
+  /// The policy for which clients and web origins may use the ports.
+  var networkAccessPolicy: NetworkAccessPolicy {
+    NetworkAccessPolicy(listeningOn: configuration.host, allowing: configuration.allowedOrigins)
+  }
+
+  /// Refuses requests that a foreign web page may have sent, and clients at the wrong port.
+  private func screen(_ wrongPort: WrongPort) -> HTTPService.Screen {
+    let policy = networkAccessPolicy
+    return { request in
+      policy.refusal(of: request.head).map { .error($0) } ?? wrongPort.refusal(of: request)
+    }
+  }
+
+  private func address(_ service: SuiteService) -> ServerAddress {
+    .tcp(host: configuration.host, port: configuration.ports[service] ?? 0)
+  }
+}

@@ -1,0 +1,42 @@
+import StorageEngine
+
+/// A page of the stored records of all indexes and namespaces.
+package struct VectorPage: Sendable {
+  /// The records, ordered by index, namespace and id.
+  package var rows: [Row]
+  /// The start of the next page; nil after the last page.
+  package var next: [UInt8]?
+
+  /// A record with its index and namespace.
+  package struct Row: Sendable, Hashable {
+    package var index: String
+    package var namespace: String
+    package var record: VectorRecord
+
+    /// Creates a row from a record, its index and its namespace.
+    package init(index: String, namespace: String, record: VectorRecord) {
+      self.index = index
+      self.namespace = namespace
+      self.record = record
+    }
+  }
+}
+
+/// Reading of all records in pages of bounded size.
+extension VectorCatalog {
+  /// Returns a page of records, starting at the key `from`.
+  ///
+  /// Each record is complete. Writes between two pages may be visible.
+  package func page(from: [UInt8]?) async throws -> VectorPage {
+    try await storage.read { snapshot in
+      var page = VectorPage(rows: [], next: nil)
+      try snapshot.scan(VectorRows.records, from: from, to: nil, descending: false) { key, value in
+        page.rows.append(try VectorRows.row(value.bytes))
+        guard page.rows.count >= Self.loadPageMax else { return true }
+        page.next = key + [0]
+        return false
+      }
+      return page
+    }
+  }
+}
