@@ -49,7 +49,7 @@ extension MessageFunctions {
 
 /// The request of `chatWithAI`.
 public struct ChatWithAIRequest: Codable, Sendable, Hashable {
-  /// The question.
+  /// The text of the question.
   public var message: String
   /// The id of the conversation to continue; a new conversation begins if nil.
   public var conversationId: String?
@@ -145,7 +145,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     public var number: Int
     /// The message's id.
     public var messageId: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatId: String
     /// The id of the user who wrote the message.
     public var senderId: String
@@ -177,7 +177,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     public var id: String
     /// The name of the tool.
     public var action: String
-    /// The tool's arguments.
+    /// The arguments of the tool, by their names.
     public var parameters: [String: String]
     /// The name of the person or group addressed; absent if it is the caller.
     public var targetName: String?

@@ -67,7 +67,7 @@ extension QuickActionError {
 }
 
 extension ChatWithAIReply.Usage {
-  /// Creates the numbers of tokens from those of an answer.
+  /// Creates the reply's usage from the usage of an answer.
   init(_ usage: TokenUsage) {
     self.init(
       promptTokens: usage.promptTokens,

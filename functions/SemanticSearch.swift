@@ -113,16 +113,16 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
   ///
   /// `lexical` if none is configured, `words` if the configured provider could not be asked.
   public var provider: String
-  /// The model's name.
+  /// The name of the model.
   public var model: String
   /// True if the results are based on shared words rather than on meaning.
   public var degraded: Bool
 
-  /// One message found.
+  /// A message that the search found.
   public struct Result: Codable, Sendable, Hashable {
     /// The message's id.
     public var messageId: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatId: String
     /// The id of the user who wrote the message.
     public var senderId: String

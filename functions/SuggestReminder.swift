@@ -49,7 +49,7 @@ public struct SuggestReminderRequest: Codable, Sendable, Hashable {
 
 /// The result of `suggestReminder`.
 public struct SuggestReminderReply: Codable, Sendable, Hashable {
-  /// The reminder; null when the message suggests none.
+  /// The suggested reminder; null if the message suggests none.
   @Nullable public var reminder: Suggestion?
   /// True if the result is from the cache and no model was asked.
   public var cached: Bool

@@ -8,7 +8,7 @@ public struct AIAction: Codable, Sendable, Hashable {
   public var conversationId: String
   /// The name of the tool that the model called.
   public var action: String
-  /// The tool's arguments.
+  /// The arguments of the tool, by their names.
   public var parameters: [String: String]
   /// The name of the person or group addressed; nil if it is the owner.
   public var targetName: String?

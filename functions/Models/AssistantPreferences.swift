@@ -31,7 +31,7 @@ public struct AssistantPreferences: StoredDocument, Hashable {
 
   /// The name of the collection of preferences below a user.
   public static let collection = "preferences"
-  /// The id of the assistant's preferences.
+  /// The id of the document with the assistant's preferences.
   public static let id = "assistant"
 
   private enum CodingKeys: String, CodingKey {

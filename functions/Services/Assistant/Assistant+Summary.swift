@@ -7,7 +7,7 @@ extension Assistant {
   private static let messagesKept = 4
   /// The number of messages that triggers a summary, before any message is left out.
   private static let messagesMax = 40
-  /// The most bytes of JSON that are summarized at a time.
+  /// The most bytes of JSON that one summary covers.
   private static let bytesMax = 30_000
   /// The most bytes of JSON of one message that are summarized.
   ///

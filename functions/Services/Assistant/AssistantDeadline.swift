@@ -1,4 +1,4 @@
-/// The time by which a question has to be answered.
+/// The deadline for the answer to a question.
 struct AssistantDeadline: Sendable {
   private let time: Duration
   private let elapsed: @Sendable () -> Duration

@@ -125,7 +125,7 @@ struct AssistantLoop: Sendable {
       }
   }
 
-  // MARK: What happened
+  // MARK: Reports of the caller
 
   /// Records a turn of the model.
   ///

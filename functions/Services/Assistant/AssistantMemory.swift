@@ -70,7 +70,7 @@ struct AssistantMemory: Sendable {
   /// The error thrown if another attempt has claimed or answered the question.
   struct ClaimLostError: Error {}
 
-  // MARK: Places
+  // MARK: Document references
 
   private func conversations(of uid: String) -> CollectionReference {
     firestore.collection(User.collection).document(uid).collection(AIConversation.collection)

@@ -174,9 +174,9 @@ struct AssistantTools: Sendable {
 
 /// A tool whose arguments are the properties of a type.
 protocol AssistantTool: Codable, Sendable {
-  /// The tool's name: letters, at most 64.
+  /// The tool's name, of at most 64 letters.
   static var name: String { get }
-  /// What the tool does and when to call it.
+  /// The description of the tool for the model, with when to call it.
   static var summary: String { get }
   /// The description of each argument.
   static var descriptions: [String: String] { get }

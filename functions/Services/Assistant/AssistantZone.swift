@@ -15,7 +15,6 @@ struct AssistantZone: Sendable, Hashable {
     zone = name.flatMap { TimeZone(identifier: $0) } ?? .gmt
   }
 
-  /// The zone's name.
   var name: String { zone.identifier == "GMT" ? "UTC" : zone.identifier }
 
   /// Parses a time that a model wrote.

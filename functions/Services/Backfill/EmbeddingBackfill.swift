@@ -9,7 +9,6 @@ import PsstModels
 ///
 /// A run holds one page of messages and the vectors of a few batches in memory.
 public struct EmbeddingBackfill: Sendable {
-  /// The name of the lease.
   private static let leaseName = "backfillEmbeddings"
 
   private let firestore: Firestore

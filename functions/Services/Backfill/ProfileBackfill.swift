@@ -8,7 +8,6 @@ import PsstModels
 /// be repeated and killed. A `Lease` ensures that there is only one real run at a time, so that a
 /// provider is not paid twice.
 public struct ProfileBackfill: Sendable {
-  /// The name of the lease.
   private static let leaseName = "backfillProfiles"
 
   private let firestore: Firestore

@@ -29,7 +29,7 @@ public struct ContactRecorder: Sendable {
   public enum Outcome: Sendable, Hashable {
     /// The message was recorded; the values tell if the chat and a contact were changed.
     case recorded(chat: Bool, contact: Bool)
-    /// Nothing was changed, for the given reason.
+    /// The chat and the contact are unchanged, for the given reason.
     case skipped(SkipReason)
   }
 

@@ -34,7 +34,7 @@ public protocol ChatModel: Sendable {
   ) async throws -> ChatReply
 }
 
-/// One turn of a conversation with a model.
+/// A message in a conversation with a model.
 public struct ChatMessage: Sendable, Hashable, Encodable {
   /// The author of the message.
   public var role: Role

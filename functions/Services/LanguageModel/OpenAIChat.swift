@@ -10,7 +10,6 @@ import OutboundHTTP
 ///
 /// Services use it through `MeteredChat`, which records each call in the ledger.
 struct OpenAIChat: Sendable {
-  /// The model's name.
   let name: String
   let server: OpenAIServer
   let answerTokensMax: Int

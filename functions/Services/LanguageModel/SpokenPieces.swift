@@ -22,7 +22,7 @@ final class SpokenPieces: Sendable {
   /// The total size of all pieces so far, in bytes.
   var bytes: Int { total.withLock { $0 } }
 
-  /// Adds a piece.
+  /// Adds a piece, or joins it to the last one if many are waiting.
   func add(_ piece: String) {
     total.withLock { $0 += piece.utf8.count }
     waiting.withLock { waiting in

@@ -69,11 +69,11 @@ public struct MessageSearch: Sendable {
     public var failure: ServiceError?
   }
 
-  /// One message found.
+  /// A message that the search found.
   public struct Hit: Sendable, Hashable {
     /// The message's id.
     public var messageID: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatID: String
     /// The id of the user who wrote the message.
     public var senderID: String

@@ -11,7 +11,6 @@ import PsstModels
 ///
 /// A run holds one page of documents in memory, and the people who share chats with one trainer.
 public struct ChatMigration: Sendable {
-  /// The name of the lease.
   static let leaseName = "migration"
 
   let firestore: Firestore

@@ -22,7 +22,6 @@ struct MigratedChat: Sendable {
   /// The problem with the members; nil if there is none.
   var flaw: String?
 
-  /// The fields read.
   static let fields = ["members", "createdAt"]
 
   init(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {

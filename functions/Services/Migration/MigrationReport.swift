@@ -44,9 +44,9 @@ public struct MigrationReport: Codable, Sendable, Hashable {
     public var created = 0
     /// The number of contacts that already existed.
     public var existing = 0
-    /// The number of skipped documents, also those not in `skips`.
+    /// The number of skipped documents, including any omitted from `skips`.
     public var skipped = 0
-    /// The number of errors, also those not in `errors`.
+    /// The number of errors, including any omitted from `errors`.
     public var errors = 0
   }
 

@@ -32,7 +32,7 @@ public struct RollbackReport: Codable, Sendable, Hashable {
   public struct Counts: Codable, Sendable, Hashable {
     /// The number of contacts removed or, in a dry run, to be removed.
     public var removed = 0
-    /// The number of contacts kept, also those not in `kept`.
+    /// The number of contacts kept, including any omitted from `kept`.
     public var kept = 0
   }
 

@@ -56,7 +56,7 @@ struct FactReader: Sendable {
   private static let schemaBytes = 600
   private static let answerTokens = 60
 
-  // MARK: What the model is told
+  // MARK: The request to the model
 
   private static let task = """
     You keep a personal trainer's notes on one client. You are given one message of the chat between \
@@ -108,7 +108,7 @@ struct FactReader: Sendable {
     ]
   )
 
-  // MARK: What it answers
+  // MARK: The model's answer
 
   /// The model's answer.
   ///

@@ -50,7 +50,7 @@ public struct ProfileExtractor: Sendable {
     public var refreshed: Int
     /// The number of facts removed from the profile, such as those of an edited text.
     public var removed: Int
-    /// The model that read the message.
+    /// The name of the model that read the message.
     public var model: String
     /// The tokens used by the reading.
     public var usage: TokenUsage

@@ -12,7 +12,6 @@ struct ProfileFold: Sendable {
   /// Trainers read no more, and the size of documents is limited.
   static let itemsPerCategoryMax = 50
 
-  /// The new profile.
   private(set) var profile: ClientProfile
   /// The new reading of the message that was read, edited or deleted.
   private(set) var reading: ProfileReading

@@ -85,7 +85,7 @@ extension QuickActions {
     return try zone.time("\(tomorrow)T09:00", named: "dueDate", after: now)
   }
 
-  // MARK: What the model is given
+  // MARK: The request to the model
 
   private static let suggestionTask = """
     You help a personal trainer to forget nothing. You are given one message of a chat between \

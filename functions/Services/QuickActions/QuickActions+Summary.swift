@@ -74,7 +74,7 @@ extension QuickActions {
     )
   }
 
-  // MARK: What the model is given
+  // MARK: The request to the model
 
   private static let summaryTask = """
     You sum up a chat of a personal trainer's app for its members. You are given the latest messages \

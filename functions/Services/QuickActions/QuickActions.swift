@@ -48,7 +48,7 @@ public struct QuickActions: Sendable {
     Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
   }
 
-  // MARK: What may be read
+  // MARK: Access
 
   /// Reads a chat.
   ///
