@@ -31,7 +31,7 @@ final class ServiceCircuit: Sendable {
   private static let openTimes = BackOff(initial: .seconds(30), maximum: .seconds(900))
   /// The minimum open time when the provider names a time.
   private static let namedTimeMin: Duration = .seconds(1)
-  /// The time allowed for a probe to finish.
+  /// The delay for other callers while a probe is prepared or in progress.
   private static let probeTime: Duration = .seconds(5)
 
   private struct State {
