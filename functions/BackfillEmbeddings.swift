@@ -4,8 +4,9 @@ public import PsstServices
 extension MessageFunctions {
   /// Embeds every message that has no vector yet; for administrators.
   ///
-  /// Only counts, unless the order says `dryRun: false` and confirms it: embedding costs money.
-  /// Safe to kill and to run again; there is one real run at a time.
+  /// Embedding costs money, so the call only counts messages unless the order sets `dryRun: false`
+  /// and `confirm`. The run can be killed and started again safely. Only one real run is active at
+  /// a time.
   public var backfillEmbeddings: OnCall<BackfillOrder, BackfillReport> {
     .init(
       "backfillEmbeddings",

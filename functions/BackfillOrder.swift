@@ -4,18 +4,18 @@ import PsstServices
 
 /// The order for `backfillEmbeddings` and `backfillProfiles`.
 public struct BackfillOrder: Codable, Sendable, Hashable {
-  /// One chat to look at; all chats unless given.
+  /// The id of the one chat to process; all chats if nil.
   public var chatId: String?
-  /// The most messages to embed or to read; no limit unless given.
+  /// The maximum number of messages to embed or to read; no limit if nil.
   public var limit: Int?
-  /// Whether only to count; true unless given.
+  /// True to count only; true if nil.
   public var dryRun: Bool?
-  /// `backfill`, without which nothing is written.
+  /// The word `backfill`, required for a real run.
   public var confirm: String?
-  /// The most that it may cost, in US dollars; no limit unless given.
+  /// The maximum cost in US dollars; no limit if nil.
   public var maxCostUSD: Double?
 
-  /// An order.
+  /// Creates an order with default values for all parameters that are left out.
   public init(
     chatId: String? = nil,
     limit: Int? = nil,
@@ -30,9 +30,9 @@ public struct BackfillOrder: Codable, Sendable, Hashable {
     self.maxCostUSD = maxCostUSD
   }
 
-  /// The order and whether its run is dry, if it makes sense.
+  /// Returns the order and whether its run is dry.
   ///
-  /// Otherwise throws `invalid-argument` with what to change.
+  /// Throws `invalid-argument`, with the reason, if the order is not valid.
   func checked() throws -> (order: BackfillOrder, isDry: Bool) {
     let isDry = try MessageFunctions.isDry(dryRun, confirmedBy: confirm, "backfill")
     if let limit, limit < 1 {
@@ -49,7 +49,7 @@ public struct BackfillOrder: Codable, Sendable, Hashable {
 }
 
 extension Logger {
-  /// Logs the end of a backfill, with what a person should look at.
+  /// Logs the end of a backfill, and each error that a person should look at.
   func log(end report: BackfillReport, of work: String, metadata: Metadata = [:]) {
     for reason in report.errors {
       warning("A backfill left messages out", metadata: ["reason": "\(reason)"])
@@ -59,7 +59,7 @@ extension Logger {
 }
 
 extension BackfillReport {
-  /// The report, for logs.
+  /// The report's fields as log metadata.
   var metadata: Logger.Metadata {
     [
       "backfill.dry": "\(dryRun)", "backfill.scanned": "\(scanned)",

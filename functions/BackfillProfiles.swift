@@ -2,11 +2,11 @@ public import FunctionsRuntime
 public import PsstServices
 
 extension MessageFunctions {
-  /// Reads every message for its client's profile that was not read yet; for administrators.
+  /// Reads every unread message for its client's profile; for administrators.
   ///
-  /// Only counts, unless the order says `dryRun: false` and confirms it: reading costs money. Safe
-  /// to kill and to run again; there is one real run at a time. A run that takes longer than a call
-  /// may ends and says so.
+  /// Reading costs money, so the call only counts messages unless the order sets `dryRun: false`
+  /// and `confirm`. The run can be killed and started again safely. Only one real run is active at
+  /// a time. A run that would exceed the time limit of a call ends early, and its report says so.
   public var backfillProfiles: OnCall<BackfillOrder, BackfillReport> {
     .init(
       "backfillProfiles",

@@ -3,10 +3,12 @@ public import PsstModels
 public import PsstServices
 
 extension MessageFunctions {
-  /// Answers a trainer's question, and acts for the trainer where the question asks for it.
+  /// Answers a trainer's question, and performs the actions that it asks for.
   ///
-  /// Streams the model's words as it says them, and when tools begin and end. What speaks to others
-  /// in the trainer's name is only proposed, and carried out by ``confirmAction``.
+  /// Streams the model's words as they arrive, and the beginning and end of each tool call. Actions
+  /// that address other people in the trainer's name are only proposed, unless the question itself
+  /// asks for them and the trainer's preferences allow it. ``confirmAction`` carries out a
+  /// proposal.
   public var chatWithAI: OnStreamingCall<ChatWithAIRequest, ChatWithAIReply, ChatWithAIChunk> {
     .init(
       "chatWithAI",
@@ -47,23 +49,26 @@ extension MessageFunctions {
 
 /// The request of `chatWithAI`.
 public struct ChatWithAIRequest: Codable, Sendable, Hashable {
-  /// The question.
+  /// The text of the question.
   public var message: String
-  /// The conversation that goes on; a new one begins unless given.
+  /// The id of the conversation to continue; a new conversation begins if nil.
   public var conversationId: String?
-  /// The client's id for this question, such as a UUID; the same when it is sent again.
+  /// The client's id for this question, such as a UUID.
   ///
-  /// A question that was answered gets the same answer again, and does nothing twice.
+  /// A client that sends a question again uses the id of the first attempt. A question that was
+  /// already answered gets its stored answer, and its actions are not repeated.
   public var requestId: String?
 
-  /// A request.
+  /// Creates a request; without a conversation's id it begins a new conversation.
   public init(message: String, conversationId: String? = nil, requestId: String? = nil) {
     self.message = message
     self.conversationId = conversationId
     self.requestId = requestId
   }
 
-  /// The request, if it makes sense; otherwise throws `invalid-argument` with what to change.
+  /// Returns the request if it is valid.
+  ///
+  /// Otherwise throws `invalid-argument` with the reason.
   func checked() throws -> ChatWithAIRequest {
     guard message.contains(where: { !$0.isWhitespace }) else {
       throw CallableError(.invalidArgument, "message must not be blank.")
@@ -92,16 +97,16 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
   }
 }
 
-/// What `chatWithAI` streams before its reply.
+/// An event that `chatWithAI` streams before its reply.
 public struct ChatWithAIChunk: Codable, Sendable, Hashable {
-  /// What happens.
+  /// The kind of the event.
   public var type: Kind
-  /// The words that the model adds; nil for a tool.
+  /// The text that the model adds; nil for an event of a tool.
   public var text: String?
-  /// The tool; nil for words.
+  /// The name of the tool; nil for text.
   public var tool: String?
 
-  /// What can happen.
+  /// The kinds of events.
   public enum Kind: String, Codable, Sendable, Hashable {
     case text, toolBegins, toolEnds
   }
@@ -115,42 +120,42 @@ public struct ChatWithAIChunk: Codable, Sendable, Hashable {
   }
 }
 
-/// The answer of `chatWithAI`.
+/// The result of `chatWithAI`.
 public struct ChatWithAIReply: Codable, Sendable, Hashable {
-  /// The conversation, for the next question.
+  /// The id of the conversation, to continue it with another question.
   public var conversationId: String
-  /// The answer.
+  /// The text of the answer.
   public var reply: String
-  /// The messages that the answer rests on.
+  /// The messages that the answer is based on.
   public var sources: [Source]
-  /// What was done, proposed or refused.
+  /// The actions that were done, proposed, refused or failed.
   public var actions: [Action]
-  /// The tokens that the question used.
+  /// The tokens that this question used.
   public var usage: Usage
-  /// The model that answered; null where none could be asked.
+  /// The name of the model that answered; null if no model answered.
   @Nullable public var model: String?
-  /// Whether the answer is not a whole one of the model.
+  /// True if the answer is incomplete or does not come from the model.
   public var degraded: Bool
-  /// What the answer lacks; null when it lacks nothing.
+  /// The reason that the answer is incomplete; null if it is complete.
   @Nullable public var note: String?
 
-  /// A message that the answer rests on.
+  /// A message that the answer is based on.
   public struct Source: Codable, Sendable, Hashable {
     /// The number by which the answer cites the message, as in `[2]`.
     public var number: Int
     /// The message's id.
     public var messageId: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatId: String
-    /// Who wrote it.
+    /// The id of the user who wrote the message.
     public var senderId: String
-    /// The sender's name as it is now; empty if unknown.
+    /// The sender's current name; empty if unknown.
     public var senderName: String
-    /// The message as it is now.
+    /// The message's current text.
     public var text: String
-    /// Milliseconds since 1970.
+    /// The time of the message in milliseconds since 1970.
     public var timestamp: Int64
-    /// How close the message is to the question; 1 at most.
+    /// The similarity of the message to the question; at most 1.
     public var score: Double
 
     init(_ source: Assistant.Source) {
@@ -166,21 +171,21 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     }
   }
 
-  /// Something that the assistant did, or wants to do.
+  /// An action that the assistant performed, proposed or was refused.
   public struct Action: Codable, Sendable, Hashable {
-    /// The id, by which `confirmAction` finds a proposal.
+    /// The id of the action, by which `confirmAction` finds a proposal.
     public var id: String
-    /// The tool.
+    /// The name of the tool.
     public var action: String
-    /// The tool's arguments.
+    /// The arguments of the tool, by their names.
     public var parameters: [String: String]
-    /// The name of the person or the group that it is for; absent where it is for the caller.
+    /// The name of the person or group addressed; absent if it is the caller.
     public var targetName: String?
-    /// `proposed`, `done`, `refused` or `failed`.
+    /// The state of the action: `proposed`, `done`, `refused` or `failed`.
     public var status: AIAction.Status
-    /// The path of the document written, or why nothing was done.
+    /// The path of the document written, or the reason that nothing was done.
     public var result: String?
-    /// Until when a proposal can be confirmed, in milliseconds since 1970.
+    /// The time at which a proposal expires, in milliseconds since 1970.
     public var expiresAt: Int64?
 
     init(id: String, _ record: AIAction) {
@@ -194,13 +199,13 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     }
   }
 
-  /// Tokens.
+  /// The numbers of tokens used.
   public struct Usage: Codable, Sendable, Hashable {
-    /// Tokens that the model read.
+    /// The number of tokens that the model read.
     public var promptTokens: Int
-    /// Tokens that the model wrote.
+    /// The number of tokens that the model wrote.
     public var completionTokens: Int
-    /// Both together.
+    /// The sum of `promptTokens` and `completionTokens`.
     public var totalTokens: Int
   }
 

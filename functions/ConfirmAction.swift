@@ -3,7 +3,9 @@ import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Carries out, once, what the assistant proposed to the caller, or declines it.
+  /// Carries out an action that the assistant proposed to the caller, or declines it.
+  ///
+  /// A proposal is carried out at most once.
   public var confirmAction: OnCall<ConfirmActionRequest, ChatWithAIReply.Action> {
     .init("confirmAction", callers: .users) { request in
       let uid = try request.requireUser()
@@ -30,12 +32,12 @@ extension MessageFunctions {
 
 /// The request of `confirmAction`.
 public struct ConfirmActionRequest: Codable, Sendable, Hashable {
-  /// The proposal's id.
+  /// The id of the proposed action.
   public var actionId: String
-  /// Whether to carry it out.
+  /// True to carry the action out, false to decline it.
   public var accept: Bool
 
-  /// A request.
+  /// Creates a request that accepts or declines a proposal.
   public init(actionId: String, accept: Bool) {
     self.actionId = actionId
     self.accept = accept

@@ -3,9 +3,9 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps one reminder for each two events of a trainer's calendar that overlap.
+  /// Keeps one reminder for each pair of overlapping events in a trainer's calendar.
   ///
-  /// Acts on the calendar as it is now: the reminder of an overlap that is no more goes.
+  /// Acts on the current calendar: when two events no longer overlap, their reminder is deleted.
   public var detectCalendarConflicts: OnDocumentWritten<Lenient<CalendarEvent>> {
     .init(
       "detectCalendarConflicts",

@@ -3,11 +3,12 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps one vector for each message with text: made, replaced and deleted with the message.
+  /// Keeps one vector for each message that has text.
   ///
-  /// Acts on the message as it is now, whatever the event said, so that events may come twice and
-  /// in any order. Only an event that says that nothing but the readers changed is left alone. When
-  /// the provider fails, the event is retried later; the message itself never waits.
+  /// The vector is created, replaced and deleted with the message. The function acts on the current
+  /// message, whatever the event contains, so events may arrive twice and in any order. It skips
+  /// only events in which nothing but the readers changed. When the provider fails, the event is
+  /// retried later, and the message itself is never delayed.
   public var embedMessage: OnDocumentWritten<Lenient<Message>> {
     .init(
       "embedMessage",
@@ -35,12 +36,12 @@ extension MessageFunctions {
 }
 
 extension MessageServices {
-  /// The model that makes the vectors, for logs.
+  /// The embedding model's log metadata.
   var modelMetadata: Logger.Metadata { search.model.metadata }
 }
 
 extension EmbeddingModel {
-  /// The model, for logs.
+  /// The model's log metadata.
   var metadata: Logger.Metadata {
     [
       "embedding.provider": "\(provider)", "embedding.model": "\(name)",

@@ -3,16 +3,17 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps what a message says about a client in the client's profile.
+  /// Stores the facts that a message states about a client in the client's profile.
   ///
-  /// Only in the chat of one trainer with one of their contacts, by the words of either. Acts on the
-  /// message as it is now: what an edited or deleted message does not say any more goes. When the
-  /// provider fails, the event is retried after growing waits.
+  /// Applies only to the chat of one trainer with one of their contacts, and to the messages of
+  /// both. The function acts on the current message: facts that an edited or deleted message no
+  /// longer states are removed. When the provider fails, the event is retried with increasing
+  /// delays.
   public var extractProfileInfoOnMessage: OnDocumentWritten<Lenient<Message>> {
     .init(
       "extractProfileInfoOnMessage",
       at: "chats/{chatId}/messages/{messageId}",
-      // Models think for a while, and may be asked more than once.
+      // A model may take long to answer, and may be asked more than once.
       options: .init(timeout: .seconds(300), secrets: ["OPENAI_API_KEY"], retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message

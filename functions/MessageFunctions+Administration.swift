@@ -3,9 +3,9 @@ import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Does an administrator's work, whose failures reach the caller with their reasons.
+  /// Runs an administrator's operation, and reports failures with their reasons.
   ///
-  /// Users never see these reasons.
+  /// Functions for users hide these reasons.
   func administering<Output>(_ work: () async throws -> Output) async throws -> Output {
     do {
       return try await work()
@@ -21,7 +21,9 @@ extension MessageFunctions {
     }
   }
 
-  /// Whether an order is for a dry run; one for a real run must be confirmed by the word.
+  /// Returns true if an order is for a dry run.
+  ///
+  /// Throws `invalid-argument` if the order is for a real run and `confirm` is not the given word.
   static func isDry(_ dryRun: Bool?, confirmedBy confirm: String?, _ word: String) throws -> Bool {
     guard dryRun == false else { return true }
     guard confirm == word else {

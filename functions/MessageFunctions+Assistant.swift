@@ -3,7 +3,7 @@ import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Does a quick action, whose failures reach the user without their reasons.
+  /// Runs a quick action, and reports failures to the user without their reasons.
   func assisting<Output>(_ logger: Logger, _ work: () async throws -> Output) async throws -> Output
   {
     do {
@@ -18,7 +18,7 @@ extension MessageFunctions {
 }
 
 extension Assistant.Failure {
-  /// The failure as a user sees it; the reason is in the log.
+  /// The error sent to the user; the reason is only logged.
   var callableError: CallableError {
     switch self {
     case .unknownConversation:
@@ -55,7 +55,9 @@ extension Assistant.Failure {
 }
 
 extension QuickActionError {
-  /// The failure as a user sees it, to whom a chat of others is none.
+  /// The error sent to the user.
+  ///
+  /// It does not reveal whether a chat or message of other users exists.
   fileprivate var callableError: CallableError {
     switch self {
     case .unknown: CallableError(.notFound, "There is no such chat or message of yours.")
@@ -65,7 +67,7 @@ extension QuickActionError {
 }
 
 extension ChatWithAIReply.Usage {
-  /// The tokens of an answer.
+  /// Creates the reply's usage from the usage of an answer.
   init(_ usage: TokenUsage) {
     self.init(
       promptTokens: usage.promptTokens,
@@ -76,7 +78,9 @@ extension ChatWithAIReply.Usage {
 }
 
 extension String {
-  /// The id of a document, if it can be one; otherwise throws `invalid-argument`.
+  /// Returns the string if it can be a document's id.
+  ///
+  /// Otherwise throws `invalid-argument`, with `name` as the parameter's name.
   func checkedID(of document: String, _ name: String) throws -> String {
     guard isDocumentID else {
       throw CallableError(.invalidArgument, "\(name) must be the id of a \(document).")

@@ -3,16 +3,18 @@ public import FunctionsRuntime
 import PsstModels
 public import PsstServices
 
-/// The functions on messages and their chats; each is declared in a file of its own.
+/// The functions on messages and their chats.
+///
+/// Each function is declared in its own file.
 public struct MessageFunctions: Sendable {
   let services: MessageServices
 
-  /// Functions over these services.
+  /// Creates the functions on top of the given services.
   public init(services: MessageServices) {
     self.services = services
   }
 
-  /// The functions as an app, to be run by a worker.
+  /// The app of all functions, to be run by a worker.
   public var app: FunctionsApp {
     FunctionsApp {
       onVectors.prepared { try await services.checkIndex() }
@@ -29,7 +31,9 @@ public struct MessageFunctions: Sendable {
     }
   }
 
-  /// The functions that read or write the vector index, which must therefore fit their model.
+  /// The functions that read or write the vector index.
+  ///
+  /// The app checks that the index matches the embedding model before these functions run.
   @FunctionsBuilder
   var onVectors: [FunctionDefinition] {
     embedMessage
@@ -40,12 +44,14 @@ public struct MessageFunctions: Sendable {
     backfillEmbeddings
   }
 
-  /// The keys of providers, which a worker gets only if its function asks for them.
+  /// The secrets of the providers.
+  ///
+  /// A worker receives them only if its function declares them.
   static let secrets = ["OPENAI_API_KEY", "PINECONE_API_KEY"]
 }
 
 extension DocumentEvent {
-  /// The message of an event at `chats/{chatId}/messages/{messageId}`, with a logger that names it.
+  /// The ids in an event at `chats/{chatId}/messages/{messageId}`, and a logger with them.
   var message: (chatID: String, messageID: String, logger: Logger) {
     get throws {
       let chatID = try params.chatId
@@ -59,7 +65,7 @@ extension DocumentEvent {
 }
 
 extension DocumentWrite<Lenient<Message>> {
-  /// Whether the message says the same as before, as when somebody has read it.
+  /// True if the message is unchanged apart from its readers.
   var isSameMessage: Bool {
     guard let before = before?.value, let after = after?.value else { return false }
     return after.saysSame(as: before)
@@ -69,7 +75,7 @@ extension DocumentWrite<Lenient<Message>> {
 extension MessageFunctions {
   /// Runs a trigger's work and marks its failures as temporary or permanent.
   ///
-  /// Of the many failures for one outage of a provider the first is logged for people.
+  /// Of the many failures during one outage of a provider, only the first is logged for people.
   func sortingFailures<Output>(
     _ logger: Logger,
     _ work: () async throws -> Output
@@ -86,17 +92,17 @@ extension MessageFunctions {
       }
       throw error.eventError
     } catch let error as FirestoreError where error.code == .invalidArgument {
-      // For example a document that would be too large.
+      // For example, the document would be too large.
       throw EventError.permanent("The database does not take what the chat asks for", cause: error)
     }
   }
 }
 
 extension ServiceError {
-  /// The failure as an event's handler reports it.
+  /// The error that an event's handler throws for this failure.
   ///
-  /// An event waits as long as its provider serves nobody, in steps of an hour where only a person
-  /// can end that, and at a limit of the day until the next day.
+  /// An event is retried for as long as its provider has an outage. The delay is at least an hour
+  /// if only a person can correct the cause. At a daily limit the event waits until the next day.
   var eventError: EventError {
     guard isOutage else { return .permanent(message) }
     let least: Duration = needsCorrection && circuit != .halfOpen ? .seconds(3600) : .zero
@@ -107,7 +113,8 @@ extension ServiceError {
 extension MessageFunctions {
   /// Counts a user's call that may ask a model.
   ///
-  /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, beyond so many a minute.
+  /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, when the user exceeds
+  /// the limit of calls per minute.
   func countCall(of uid: String) async throws {
     do {
       try await services.searchLimit.count(uid)
@@ -118,7 +125,7 @@ extension MessageFunctions {
 }
 
 extension CallableError {
-  /// A failure that passes, with the time until then as `retryAfterSeconds` in its details.
+  /// Creates a temporary failure with `retryAfterSeconds` in its details.
   init(_ code: StatusCode, _ message: String, retryAfter: Duration) {
     let seconds = max(1, Int((retryAfter / .seconds(1)).rounded(.up)))
     self.init(

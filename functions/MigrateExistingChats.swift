@@ -3,10 +3,11 @@ import PsstModels
 public import PsstServices
 
 extension MessageFunctions {
-  /// Gives trainers the missing contacts of clients they chat with; for administrators.
+  /// Creates the missing contacts of clients that trainers chat with; for administrators.
   ///
-  /// It is for chats that began before there were contacts. The run is dry unless the order says
-  /// otherwise twice. A run after a crash does what is left; `rollbackMigration` takes a run back.
+  /// The migration is for chats that are older than the contacts feature. The run is dry unless the
+  /// order sets `dryRun: false` and
+  /// `confirm`. A run after a crash does the remaining work. `rollbackMigration` undoes a run.
   public var migrateExistingChats: OnCall<MigrateExistingChatsOrder, MigrationReport> {
     .init(
       "migrateExistingChats",
@@ -44,24 +45,26 @@ extension MessageFunctions {
 
 /// The order for `migrateExistingChats`.
 public struct MigrateExistingChatsOrder: Codable, Sendable, Hashable {
-  /// The trainers to migrate, at most 1000; all unless given.
+  /// The ids of the trainers to migrate, at most 1000; all trainers if nil.
   public var trainerIds: [String]?
-  /// Whether to write nothing; true unless given.
+  /// True to write nothing; true if nil.
   public var dryRun: Bool?
-  /// The word `migrate`, without which nothing is written.
+  /// The word `migrate`, required for a real run.
   public var confirm: String?
 
   static let confirmation = "migrate"
   private static let trainerIDsMax = 1000
 
-  /// An order.
+  /// Creates an order; by default a dry run over all trainers.
   public init(trainerIds: [String]? = nil, dryRun: Bool? = nil, confirm: String? = nil) {
     self.trainerIds = trainerIds
     self.dryRun = dryRun
     self.confirm = confirm
   }
 
-  /// The trainers, if these can be ids; otherwise throws `invalid-argument` with what to change.
+  /// Returns the ids of the trainers if they are valid.
+  ///
+  /// Otherwise throws `invalid-argument` with the reason.
   func checkedTrainerIDs() throws -> [String]? {
     guard let trainerIds else { return nil }
     guard !trainerIds.isEmpty, trainerIds.count <= Self.trainerIDsMax else {

@@ -3,11 +3,11 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps the chat's last message, and when the trainer and the client were last in contact.
+  /// Updates a chat's last message and the time of the last contact with the client.
   ///
-  /// When the last message is edited or deleted, the chat shows what is the last one now. Its write
-  /// of the chat is an event for `refreshChatMembers`, which has nothing to do because the members
-  /// are the same, and ends there.
+  /// When the last message is edited or deleted, the chat shows the message that is now the last.
+  /// Writing the chat also triggers `refreshChatMembers`, which ends at once because the members
+  /// are unchanged.
   public var recordContact: OnDocumentWritten<Lenient<Message>> {
     .init("recordContact", at: "chats/{chatId}/messages/{messageId}", options: .init(retry: true)) {
       event in

@@ -3,10 +3,11 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps `members` and `trainerId` in a chat's vectors, and deletes its vectors with the chat.
+  /// Updates `members` and `trainerId` in a chat's vectors.
   ///
-  /// Acts on the chat as it is now. Search does not depend on this for safety, because it checks
-  /// membership itself; this lets new members find old messages.
+  /// Deletes the vectors when the chat is deleted. Acts on the current chat. Search does not rely
+  /// on this function for access control, because it checks membership itself. The update lets new
+  /// members find old messages.
   public var refreshChatMembers: OnDocumentWritten<Lenient<Chat>> {
     .init(
       "refreshChatMembers",
@@ -43,7 +44,7 @@ extension MessageFunctions {
     case .deleted: return nil
     case .updated(_, .unreadable, _): return "it cannot be read"
     case .updated(let before, .readable(let after), _):
-      // Before, the chat may have been one that could not be read.
+      // The previous version of the chat may have been unreadable.
       guard let before = before.value else { return nil }
       let isSame = before.members == after.members && before.isGroupChat == after.isGroupChat
       return isSame ? "its members are the same" : nil

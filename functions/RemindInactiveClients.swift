@@ -2,10 +2,10 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Reminds trainers each morning of the clients with whom nobody has written for some days.
+  /// Reminds trainers each morning of clients without a message for some days.
   ///
-  /// Each silence brings one reminder; no model is asked. A run that fails goes over everything
-  /// again, and writes nothing twice.
+  /// Each period of silence leads to one reminder, and no model is asked. A failed run is retried
+  /// from the beginning and writes no reminder twice.
   public var remindInactiveClients: OnSchedule {
     .init(
       "remindInactiveClients",

@@ -3,10 +3,10 @@ import PsstModels
 public import PsstServices
 
 extension MessageFunctions {
-  /// Removes the contacts that one run of the migration made; for administrators.
+  /// Removes the contacts that one run of the migration created; for administrators.
   ///
-  /// Contacts that somebody has changed since stay, and the reply says which. The run is dry unless
-  /// the order says otherwise twice. Answers `not-found` when no contact is of the run.
+  /// Contacts that were changed since stay, and the reply lists them. The run is dry unless the
+  /// order sets `dryRun: false` and `confirm`. Throws `not-found` if no contact belongs to the run.
   public var rollbackMigration: OnCall<RollbackMigrationOrder, RollbackReport> {
     .init(
       "rollbackMigration",
@@ -46,27 +46,29 @@ extension MessageFunctions {
 
 /// The order for `rollbackMigration`.
 public struct RollbackMigrationOrder: Codable, Sendable, Hashable {
-  /// The id of the migration's run, as its reply has it.
+  /// The id of the migration's run, from the reply of `migrateExistingChats`.
   public var run: String
-  /// Whether to remove nothing; true unless given.
+  /// True to remove nothing; true if nil.
   public var dryRun: Bool?
-  /// The word `rollback`, without which nothing is removed.
+  /// The word `rollback`, required for a real run.
   public var confirm: String?
 
   static let confirmation = "rollback"
-  /// The most bytes that the rules allow in a contact's source.
+  /// The most bytes that the security rules allow in a contact's source.
   private static let runBytesMax = 100
 
-  /// An order.
+  /// Creates an order; by default a dry run.
   public init(run: String, dryRun: Bool? = nil, confirm: String? = nil) {
     self.run = run
     self.dryRun = dryRun
     self.confirm = confirm
   }
 
-  /// The run, if it can be one; otherwise throws `invalid-argument` with what to change.
+  /// Returns the run's id if it is valid.
+  ///
+  /// Otherwise throws `invalid-argument` with the reason.
   func checkedRun() throws -> String {
-    // Contacts with this source are the trainers' own.
+    // Contacts with this source were created by the trainers themselves.
     guard !run.isEmpty, run.utf8.count <= Self.runBytesMax, run != Contact.trainerSource else {
       throw CallableError(.invalidArgument, "run must be the id of a run of migrateExistingChats.")
     }

@@ -3,11 +3,12 @@ import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Finds messages by their meaning, in the chats whose member the caller is now.
+  /// Finds messages by their meaning, in the chats of which the caller is a member now.
   ///
   /// While the provider is down, over its quota or misconfigured, the words of the query are
-  /// searched in the caller's recent messages, and the answer says `degraded`. Beyond so many
-  /// searches a minute the answer is `resource-exhausted`, with `retryAfterSeconds` in its details.
+  /// searched in the caller's recent messages, and the result is marked
+  /// `degraded`. A caller who exceeds the limit of searches per minute gets `resource-exhausted`,
+  /// with `retryAfterSeconds` in its details.
   public var semanticSearch: OnCall<SemanticSearchQuery, SemanticSearchReply> {
     .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
@@ -24,11 +25,11 @@ extension MessageFunctions {
     }
   }
 
-  /// The reply with what was found, which is also in the log.
+  /// Logs a search and converts what it found to a reply.
   func reply(with found: MessageSearch.Found, _ logger: Logger) -> SemanticSearchReply {
     if let failure = found.failure {
-      // The client only learns that the words were searched; the reason goes to the log, loudly
-      // once an outage.
+      // The client only learns that the words were searched. The reason is logged, at a high level
+      // only once per outage.
       let level: Logger.Level = failure.needsCorrection ? .error : .warning
       logger.log(
         level: failure.isNews ? level : .info,
@@ -48,23 +49,27 @@ extension MessageFunctions {
 
 /// The query of `semanticSearch`.
 public struct SemanticSearchQuery: Codable, Sendable, Hashable {
-  /// What to look for.
+  /// The text to search for.
   public var query: String
-  /// The most messages to return; 10 unless given, at most 50.
+  /// The maximum number of messages to return; 10 if nil, at most 50.
   public var limit: Int?
-  /// One chat to search; all chats of the caller unless given.
+  /// The id of the one chat to search; all chats of the caller if nil.
   public var chatId: String?
-  /// The lowest score to return; the model's own threshold unless given.
+  /// The lowest score to return; the model's threshold if nil.
   public var minScore: Double?
 
   static let limitDefault = 10
   static let limits = 1...50
-  /// The longest query: a longer text costs tokens and means less.
+  /// The longest query in characters.
+  ///
+  /// A longer text costs more tokens and gives worse results.
   static let queryCharactersMax = 1000
-  /// The longest query in bytes: one character can be as long as a book.
+  /// The longest query in bytes.
+  ///
+  /// A single character can have any number of bytes.
   private static let queryBytesMax = 8000
 
-  /// A query.
+  /// Creates a query over all chats of the caller, unless it is limited to one.
   public init(query: String, limit: Int? = nil, chatId: String? = nil, minScore: Double? = nil) {
     self.query = query
     self.limit = limit
@@ -72,7 +77,9 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
     self.minScore = minScore
   }
 
-  /// The query, if it makes sense; otherwise throws `invalid-argument` with what to change.
+  /// Returns the query without surrounding white space, if it is valid.
+  ///
+  /// Otherwise throws `invalid-argument` with the reason.
   func checked() throws -> SemanticSearchQuery {
     var checked = self
     checked.query = query.trimmingBlanks
@@ -98,32 +105,34 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
   }
 }
 
-/// The answer of `semanticSearch`.
+/// The result of `semanticSearch`.
 public struct SemanticSearchReply: Codable, Sendable, Hashable {
-  /// The messages, best first.
+  /// The messages found, best first.
   public var results: [Result]
-  /// Who ran the model; `lexical` when none is configured, `words` when it could not be asked.
+  /// The provider of the model.
+  ///
+  /// `lexical` if none is configured, `words` if the configured provider could not be asked.
   public var provider: String
-  /// The model's name.
+  /// The name of the model.
   public var model: String
-  /// Whether the results rest on shared words and not on meaning.
+  /// True if the results are based on shared words rather than on meaning.
   public var degraded: Bool
 
-  /// One message found.
+  /// A message that the search found.
   public struct Result: Codable, Sendable, Hashable {
     /// The message's id.
     public var messageId: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatId: String
-    /// Who wrote it.
+    /// The id of the user who wrote the message.
     public var senderId: String
-    /// The sender's name as it is now; empty if unknown.
+    /// The sender's current name; empty if unknown.
     public var senderName: String
-    /// The message as it is now.
+    /// The message's current text.
     public var text: String
-    /// Milliseconds since 1970.
+    /// The time of the message in milliseconds since 1970.
     public var timestamp: Int64
-    /// How close the message is to the query; 1 at most.
+    /// The similarity of the message to the query; at most 1.
     public var score: Double
 
     init(_ hit: MessageSearch.Hit) {

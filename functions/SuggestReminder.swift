@@ -2,10 +2,11 @@ public import FunctionsRuntime
 public import PsstServices
 
 extension MessageFunctions {
-  /// Suggests to a trainer the reminder that a message gives reason for, and writes none.
+  /// Suggests a reminder for a message to a trainer, without writing it.
   ///
-  /// The model is asked only when the message or its sender's name has changed since. Callers who
-  /// are no trainers get `permission-denied`; a chat of others is `not-found`.
+  /// The model is asked only when the message or its sender's name has changed since the last call.
+  /// Callers who are not trainers get
+  /// `permission-denied`, and a chat of other users is `not-found`.
   public var suggestReminder: OnCall<SuggestReminderRequest, SuggestReminderReply> {
     .init(
       "suggestReminder",
@@ -34,34 +35,34 @@ extension MessageFunctions {
 
 /// The request of `suggestReminder`.
 public struct SuggestReminderRequest: Codable, Sendable, Hashable {
-  /// A chat of the caller.
+  /// The id of a chat of which the caller is a member.
   public var chatId: String
-  /// A message of the chat.
+  /// The id of a message in the chat.
   public var messageId: String
 
-  /// A request.
+  /// Creates a request for one message of a chat.
   public init(chatId: String, messageId: String) {
     self.chatId = chatId
     self.messageId = messageId
   }
 }
 
-/// The answer of `suggestReminder`.
+/// The result of `suggestReminder`.
 public struct SuggestReminderReply: Codable, Sendable, Hashable {
-  /// The reminder; null when the message suggests none.
+  /// The suggested reminder; null if the message suggests none.
   @Nullable public var reminder: Suggestion?
-  /// Whether no model was asked for it this time.
+  /// True if the result is from the cache and no model was asked.
   public var cached: Bool
-  /// The model; null where none was needed.
+  /// The name of the model; null if none was needed.
   @Nullable public var model: String?
-  /// The tokens that it cost this time.
+  /// The tokens used by this call.
   public var usage: ChatWithAIReply.Usage
 
-  /// A reminder that is not written.
+  /// A suggested reminder, not yet written.
   public struct Suggestion: Codable, Sendable, Hashable {
-    /// What to think of.
+    /// The text of the reminder.
     public var text: String
-    /// When to think of it, in milliseconds since 1970; later than now.
+    /// The time of the reminder in milliseconds since 1970; later than now.
     public var dueDate: Int64
   }
 

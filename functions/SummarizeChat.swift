@@ -2,10 +2,10 @@ public import FunctionsRuntime
 public import PsstServices
 
 extension MessageFunctions {
-  /// Sums up the latest 100 messages of a chat for one of its members.
+  /// Summarizes the latest 100 messages of a chat for one of its members.
   ///
-  /// The model is asked only when what it sums up has changed since. To all others the chat is
-  /// `not-found`, whether there is one or not.
+  /// The model is asked only when its input has changed since the last call. A caller who is not a
+  /// member gets `not-found`, whether the chat exists or not.
   public var summarizeChat: OnCall<SummarizeChatRequest, SummarizeChatReply> {
     .init(
       "summarizeChat",
@@ -32,32 +32,32 @@ extension MessageFunctions {
 
 /// The request of `summarizeChat`.
 public struct SummarizeChatRequest: Codable, Sendable, Hashable {
-  /// A chat of the caller.
+  /// The id of a chat of which the caller is a member.
   public var chatId: String
 
-  /// A request.
+  /// Creates a request for the summary of a chat.
   public init(chatId: String) {
     self.chatId = chatId
   }
 }
 
-/// The answer of `summarizeChat`.
+/// The result of `summarizeChat`.
 public struct SummarizeChatReply: Codable, Sendable, Hashable {
-  /// The chat.
+  /// The id of the chat.
   public var chatId: String
   /// The summary; empty for a chat without messages.
   public var summary: String
-  /// How many messages it is of, the latest ones.
+  /// The number of messages summarized, counted from the latest.
   public var messages: Int
-  /// Whether no model was asked for it this time.
+  /// True if the result is from the cache and no model was asked.
   public var cached: Bool
-  /// The model; null where none was needed.
+  /// The name of the model; null if none was needed.
   @Nullable public var model: String?
-  /// Whether messages, or parts of them, are left out because they are too long.
+  /// True if messages, or parts of them, are left out because they are too long.
   public var degraded: Bool
-  /// What the summary lacks, or why there is none; null when it lacks nothing.
+  /// The reason that the summary is incomplete or missing; null if it is complete.
   @Nullable public var note: String?
-  /// The tokens that it cost this time.
+  /// The tokens used by this call.
   public var usage: ChatWithAIReply.Usage
 
   init(_ chatID: String, _ summary: QuickActions.Summary) {

@@ -2,10 +2,11 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Finds earlier messages that are related to one, in the chats whose member the caller is now.
+  /// Finds earlier messages related to a message, in the chats of the caller.
   ///
-  /// Needs no chat model, and usually no embedding: the message has its vector already. Everything
-  /// else is as with ``semanticSearch``.
+  /// Only chats of which the caller is a member now are searched. No chat model is needed, and
+  /// usually no embedding, because the message already has a vector. In all other respects it works
+  /// like ``semanticSearch``.
   public var surfaceContext: OnCall<SurfaceContextRequest, SemanticSearchReply> {
     .init("surfaceContext", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
@@ -27,14 +28,14 @@ extension MessageFunctions {
 
 /// The request of `surfaceContext`.
 public struct SurfaceContextRequest: Codable, Sendable, Hashable {
-  /// A chat of the caller.
+  /// The id of a chat of which the caller is a member.
   public var chatId: String
-  /// A message of the chat.
+  /// The id of a message in the chat.
   public var messageId: String
-  /// The most messages to return; 10 unless given, at most 50.
+  /// The maximum number of messages to return; 10 if nil, at most 50.
   public var limit: Int?
 
-  /// A request.
+  /// Creates a request for the messages related to one message.
   public init(chatId: String, messageId: String, limit: Int? = nil) {
     self.chatId = chatId
     self.messageId = messageId

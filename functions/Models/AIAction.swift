@@ -1,37 +1,39 @@
 public import FirestoreClient
 
-/// What the assistant did, or wants to do, for somebody, `aiActions/{actionId}`.
+/// An action that the assistant performed or proposed, stored at `aiActions/{actionId}`.
 public struct AIAction: Codable, Sendable, Hashable {
-  /// The one who asked for it.
+  /// The id of the trainer who asked for the action.
   public var trainerId: String
-  /// The conversation in which it came up.
+  /// The id of the conversation in which the action was requested.
   public var conversationId: String
-  /// The tool that the model called.
+  /// The name of the tool that the model called.
   public var action: String
-  /// The tool's arguments.
+  /// The arguments of the tool, by their names.
   public var parameters: [String: String]
-  /// The name of the person or the group that it is for; nil where it is for its owner alone.
+  /// The name of the person or group addressed; nil if it is the owner.
   public var targetName: String?
-  /// What has come of it.
+  /// The state of the action.
   public var status: Status
-  /// The path of the document that it wrote, or why nothing was done; nil while it is proposed.
+  /// The path of the document written, or the reason that nothing was done.
+  ///
+  /// It is nil while the action is proposed.
   public var result: String?
-  /// When the status was last set.
+  /// The time at which the status was last set.
   public var timestamp: Timestamp
-  /// Until when a proposal can be confirmed; nil for actions that need no confirmation.
+  /// The time at which a proposal expires; nil for an action without a confirmation.
   public var expiresAt: Timestamp?
 
-  /// What can come of an action.
+  /// The states of an action.
   public enum Status: String, Codable, Sendable, Hashable {
-    /// It waits for its owner's word.
+    /// The action waits for its owner's decision.
     case proposed
     case done
-    /// It is not allowed, or its owner said no.
+    /// The action is not allowed, or its owner declined it.
     case refused
     case failed
   }
 
-  /// An action.
+  /// Creates an action without a target's name.
   public init(
     trainerId: String,
     conversationId: String,
@@ -52,6 +54,6 @@ public struct AIAction: Codable, Sendable, Hashable {
     self.expiresAt = expiresAt
   }
 
-  /// Where actions are stored.
+  /// The name of the collection of actions.
   public static let collection = "aiActions"
 }

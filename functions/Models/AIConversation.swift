@@ -1,56 +1,57 @@
 public import FirestoreClient
 
-/// A conversation with the assistant, `users/{uid}/ai_conversations/{conversationId}`.
+/// A conversation with the assistant.
 ///
-/// Its owner reads it, and only the server writes it.
+/// It is stored at `users/{uid}/ai_conversations/{conversationId}`. Its owner can read it, and only
+/// the server writes it.
 public struct AIConversation: Codable, Sendable, Hashable {
-  /// When it began.
+  /// The time at which the conversation began.
   public var createdAt: Timestamp
-  /// When something was last said.
+  /// The time of the latest question or answer.
   public var updatedAt: Timestamp
-  /// What was said up to `summarizedUntil`, in short; nil while all turns are few enough.
+  /// The summary of the turns up to `summarizedUntil`; nil while there are few turns.
   public var summary: String?
-  /// The time of the last question that the summary covers, with its answer.
+  /// The time of the last question in the summary, which also covers its answer.
   public var summarizedUntil: Timestamp?
-  /// Until when no summary is tried again, because the last one failed; nil otherwise.
+  /// The time before which no summary is attempted after a failure; nil otherwise.
   public var noSummaryBefore: Timestamp?
 
-  /// A conversation.
+  /// Creates a conversation without a summary.
   public init(createdAt: Timestamp, updatedAt: Timestamp) {
     self.createdAt = createdAt
     self.updatedAt = updatedAt
   }
 
-  /// Where a user's conversations are stored, below the user.
+  /// The name of the collection of conversations below a user.
   public static let collection = "ai_conversations"
 }
 
-/// What was said in a conversation with the assistant, `…/ai_conversations/{id}/messages/{id}`.
+/// A question or an answer in a conversation with the assistant.
 ///
-/// A turn has a question, `{turnId}-question`, and once it is answered an answer,
-/// `{turnId}-answer`.
+/// It is stored at `…/ai_conversations/{id}/messages/{id}`. A turn has a question with the id
+/// `{turnId}-question` and, once answered, an answer with the id `{turnId}-answer`.
 public struct AIMessage: Codable, Sendable, Hashable {
-  /// Who said it.
+  /// The author of the message.
   public var role: Role
-  /// What was said.
+  /// The text of the message.
   public var content: String
-  /// When it was said.
+  /// The time of the message.
   public var timestamp: Timestamp
-  /// The question and its answer have the same.
+  /// The id of the turn, the same for a question and its answer.
   public var turnId: String
-  /// The attempt that answers the question now; nil while none does, and for an answer.
+  /// The claim of the attempt that answers the question now; nil if there is none.
   public var claim: AIClaim?
-  /// The ids of the actions that the attempts at the question took or proposed; nil for none.
+  /// The ids of the actions recorded by attempts at the question; nil if there are none.
   public var actionIds: [String]?
-  /// What comes with an answer; nil for a question.
+  /// The details of an answer; nil for a question.
   public var answer: AIAnswer?
 
-  /// Who speaks in a conversation.
+  /// The authors of messages in a conversation.
   public enum Role: String, Codable, Sendable, Hashable {
     case user, assistant, tool
   }
 
-  /// Something that was said.
+  /// Creates a question or an answer.
   public init(
     role: Role,
     content: String,
@@ -69,51 +70,53 @@ public struct AIMessage: Codable, Sendable, Hashable {
     self.answer = answer
   }
 
-  /// Where what was said is stored, below its conversation.
+  /// The name of the collection of messages below a conversation.
   public static let collection = "messages"
 }
 
 /// The claim of one attempt to answer a question.
 public struct AIClaim: Codable, Sendable, Hashable {
-  /// The attempt.
+  /// The id of the attempt.
   public var attemptId: String
-  /// When the claim ends unless it is renewed.
+  /// The time at which the claim ends unless it is renewed.
   public var until: Timestamp
 
-  /// A claim.
+  /// Creates a claim that ends at the given time.
   public init(attemptId: String, until: Timestamp) {
     self.attemptId = attemptId
     self.until = until
   }
 }
 
-/// What comes with an answer of the assistant, so that it can be given again.
+/// The details of an answer, stored so that the answer can be returned again.
 public struct AIAnswer: Codable, Sendable, Hashable {
-  /// The messages that the answer rests on.
+  /// The messages that the answer is based on.
   public var sources: [Source]
   /// The ids of the actions that the assistant took or proposed, in order.
   public var actionIds: [String]
-  /// The tokens that the model read.
+  /// The number of tokens that the model read.
   public var promptTokens: Int
-  /// The tokens that the model wrote.
+  /// The number of tokens that the model wrote.
   public var completionTokens: Int
-  /// The model; nil where none answered.
+  /// The name of the model; nil if no model answered.
   public var model: String?
-  /// What the answer lacks; nil when it lacks nothing.
+  /// The reason that the answer is incomplete; nil if it is complete.
   public var note: String?
 
-  /// The place of a message, without its words: those are read again for each reader.
+  /// The location of a source.
+  ///
+  /// The text is not stored, but read again for each reader.
   public struct Source: Codable, Sendable, Hashable {
     /// The number by which the answer cites the message.
     public var number: Int
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatId: String
     /// The message's id.
     public var messageId: String
-    /// How close the message was to the question.
+    /// The similarity of the message to the question.
     public var score: Double
 
-    /// A source.
+    /// Creates a source with its citation number.
     public init(number: Int, chatId: String, messageId: String, score: Double) {
       self.number = number
       self.chatId = chatId
@@ -122,7 +125,7 @@ public struct AIAnswer: Codable, Sendable, Hashable {
     }
   }
 
-  /// What comes with an answer.
+  /// Creates the details of an answer.
   public init(
     sources: [Source],
     actionIds: [String],

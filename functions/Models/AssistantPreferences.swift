@@ -1,24 +1,24 @@
 public import FirestoreClient
 
-/// How a user wants the assistant to be, `users/{uid}/preferences/assistant`.
+/// A user's preferences for the assistant, stored at `users/{uid}/preferences/assistant`.
 public struct AssistantPreferences: StoredDocument, Hashable {
-  /// How the assistant sounds, such as `warm`.
+  /// The tone of the assistant, such as `warm`.
   public var tone: String?
-  /// How the assistant writes, such as `short`.
+  /// The style of the assistant's answers, such as `short`.
   public var style: String?
   /// The name of the user's time zone, such as `Europe/Berlin`.
   public var timeZone: String?
-  /// Whether messages to chats that a question names are sent without asking.
+  /// True to send messages to chats that a question names without a confirmation.
   public var autoSend: Bool?
-  /// After how many days without a message a client counts as silent.
+  /// The number of days without a message after which a client counts as silent.
   public var inactiveDays: Int?
   /// The fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
 
-  /// Preferences of somebody who has none.
+  /// Creates empty preferences, for which defaults apply.
   public init() {}
 
-  /// Reads stored preferences, of which none is necessary.
+  /// Decodes stored preferences; all fields are optional.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     tone = try fields.optional(.tone)
@@ -29,9 +29,9 @@ public struct AssistantPreferences: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// Where a user's preferences are stored, below the user.
+  /// The name of the collection of preferences below a user.
   public static let collection = "preferences"
-  /// The id of the assistant's preferences.
+  /// The id of the document with the assistant's preferences.
   public static let id = "assistant"
 
   private enum CodingKeys: String, CodingKey {

@@ -1,22 +1,22 @@
 public import FirestoreClient
 
-/// An appointment of a trainer, `calendar/{trainerId}/events/{eventId}`.
+/// An appointment of a trainer, stored at `calendar/{trainerId}/events/{eventId}`.
 public struct CalendarEvent: StoredDocument, Hashable {
-  /// The trainer.
+  /// The id of the trainer.
   public var trainerId: String
-  /// The client; nil for an appointment with nobody of the app.
+  /// The id of the client; nil if the appointment is not with a user of the app.
   public var clientId: String?
-  /// What it is about.
+  /// The title of the appointment.
   public var title: String
-  /// When it begins.
+  /// The start of the appointment.
   public var startTime: Timestamp
-  /// When it ends; not before it begins.
+  /// The end of the appointment, not before its start.
   public var endTime: Timestamp
-  /// What kind of appointment it is; nil for a kind that is not known.
+  /// The kind of appointment; nil if unknown.
   public var eventType: Kind?
-  /// Whether it still takes place; nil for a status that is not known.
+  /// The status of the appointment; nil if unknown.
   public var status: Status?
-  /// Who made it; nil when the document does not say.
+  /// The author of the appointment; nil if the document does not name one.
   public var createdBy: Author?
   /// The fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
@@ -26,17 +26,17 @@ public struct CalendarEvent: StoredDocument, Hashable {
     case training, call, adhoc
   }
 
-  /// What can become of an appointment.
+  /// The statuses of an appointment.
   public enum Status: String, Codable, Sendable, Hashable {
     case scheduled, completed, cancelled
   }
 
-  /// Who makes appointments.
+  /// The possible authors of appointments.
   public enum Author: String, Codable, Sendable, Hashable {
     case ai, trainer
   }
 
-  /// An appointment.
+  /// Creates an appointment, by default a scheduled call made by the trainer.
   public init(
     trainerId: String,
     clientId: String?,
@@ -57,7 +57,9 @@ public struct CalendarEvent: StoredDocument, Hashable {
     self.createdBy = createdBy
   }
 
-  /// Reads a stored appointment; throws when it has no times.
+  /// Decodes a stored appointment.
+  ///
+  /// Throws if its start or end is missing or unreadable.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     startTime = try fields.container.decode(Timestamp.self, forKey: .startTime)
@@ -71,9 +73,11 @@ public struct CalendarEvent: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// The collection of trainers' calendars; each trainer has a place there, but no document.
+  /// The name of the collection of trainers' calendars.
+  ///
+  /// A trainer's appointments are below the trainer's id, where no document exists.
   public static let collection = "calendar"
-  /// Where a trainer's appointments are stored, below the trainer's place.
+  /// The name of the collection of appointments below a trainer's id.
   public static let events = "events"
 
   private enum CodingKeys: String, CodingKey {

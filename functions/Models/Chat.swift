@@ -1,30 +1,30 @@
 public import FirestoreClient
 
-/// A conversation of two or more, `chats/{chatId}`.
+/// A chat of two or more users, stored at `chats/{chatId}`.
 public struct Chat: StoredDocument, Hashable {
   /// The uids of the members.
   public var members: [String]
-  /// Whether the chat is a group, whatever the number of members.
+  /// True if the chat is a group, regardless of the number of members.
   public var isGroupChat: Bool
-  /// A group's name.
+  /// The name of a group.
   public var groupName: String?
-  /// When the chat began.
+  /// The time at which the chat began.
   public var createdAt: Timestamp?
   /// The members and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
   private var areMembersComplete = true
 
-  /// A conversation.
+  /// Creates a chat of the given members.
   public init(members: [String], isGroupChat: Bool = false, groupName: String? = nil) {
     self.members = members
     self.isGroupChat = isGroupChat
     self.groupName = groupName
   }
 
-  /// Reads a stored chat; without `isGroupChat` it is not a group.
+  /// Decodes a stored chat; without `isGroupChat` it is not a group.
   ///
-  /// Throws when there is no list of members, and when `isGroupChat` is neither true nor false:
-  /// taking a group for a talk of two would show more than its members want.
+  /// Throws if there is no list of members, or if `isGroupChat` is not a Boolean. Treating a group
+  /// as a one-to-one chat would reveal more than its members want.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     let uids: [StoredUID] = try fields.elements(.members)
@@ -36,12 +36,14 @@ public struct Chat: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// Whether exactly two people talk here; false when there may be others who cannot be read.
+  /// True if the chat has exactly two members and is not a group.
+  ///
+  /// False if some members could not be read.
   public var isOneToOne: Bool {
     !isGroupChat && areMembersComplete && Set(members).count == 2
   }
 
-  /// Where chats are stored.
+  /// The name of the collection of chats.
   public static let collection = "chats"
 
   private enum CodingKeys: String, CodingKey {

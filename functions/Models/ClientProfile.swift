@@ -1,48 +1,51 @@
 public import FirestoreClient
 
-/// What a trainer has learned of a client, `clientProfiles/{trainerId}/clients/{clientId}`.
+/// The facts that a trainer has about a client.
+///
+/// The profile is stored at `clientProfiles/{trainerId}/clients/{clientId}`.
 public struct ClientProfile: StoredDocument, Hashable {
-  /// The client's uid; also the document's id.
+  /// The client's uid, which is also the document's id.
   public var clientId: String
-  /// The trainer that the profile belongs to.
+  /// The uid of the trainer who owns the profile.
   public var trainerId: String
-  /// Injuries, and what must be spared.
+  /// Injuries and the limits that they set.
   public var injuries: [ProfileItem] = []
   /// The goals of the client.
   public var goals: [ProfileItem] = []
   /// The equipment to train with.
   public var equipment: [ProfileItem] = []
-  /// How the client likes to train.
+  /// The client's preferences for training.
   public var preferences: [ProfileItem] = []
-  /// When and where the client is away.
+  /// The times and places of the client's absences.
   public var travel: [ProfileItem] = []
   /// The client's worries and burdens.
   public var stressFactors: [ProfileItem] = []
-  /// How many items the six lists have together.
+  /// The number of items in the six lists.
   public var totalItems = 0
-  /// When the profile was stored first; nil until then.
+  /// The time at which the profile was first stored; nil until then.
   public var createdAt: Timestamp?
-  /// When the profile was stored last; nil until then.
+  /// The time at which the profile was last stored; nil until then.
   public var updatedAt: Timestamp?
-  /// When the trainer last looked through it.
+  /// The time at which the trainer last reviewed the profile.
   public var lastReviewedAt: Timestamp?
-  /// The ids of items that the trainer removed, the latest last; their messages never bring them
-  /// back.
+  /// The ids of items that the trainer removed, the latest last.
+  ///
+  /// Their messages do not add them again.
   public var removedItemIds: [String] = []
   /// The items and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
-  /// The items that could not be read, which stay in their lists as they are.
+  /// The unreadable items, which stay unchanged in their lists.
   private var unreadableItems: [ProfileCategory: [FirestoreValue]] = [:]
 
-  /// A profile without items.
+  /// Creates a profile without items.
   public init(clientId: String, trainerId: String) {
     self.clientId = clientId
     self.trainerId = trainerId
   }
 
-  /// Reads a stored profile; a missing list is empty.
+  /// Decodes a stored profile; a missing list is empty.
   ///
-  /// Throws when it does not say whose profile it is.
+  /// Throws if the id of the client or the trainer is missing.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     clientId = try fields.container.decode(String.self, forKey: .clientId)
@@ -69,20 +72,20 @@ public struct ClientProfile: StoredDocument, Hashable {
     set { self[keyPath: category.list] = newValue }
   }
 
-  /// A category's list as it is stored: its items, and behind them those that could not be read.
+  /// Returns a category's list for storage: its items, then the unreadable ones.
   public func stored(_ category: ProfileCategory) -> FieldValue {
     let unreadable = unreadableItems[category] ?? []
     return .value(self[category].map(Entry.readable) + unreadable.map { .unreadable($0, nil) })
   }
 
-  /// How many items the lists have, also those that could not be read.
+  /// The number of items in the lists, including those that could not be read.
   public var itemsCount: Int {
     ProfileCategory.allCases.reduce(0) { sum, category in
       sum + self[category].count + (unreadableItems[category]?.count ?? 0)
     }
   }
 
-  /// An element of a list.
+  /// An element of a stored list.
   private enum Entry: Codable {
     case readable(ProfileItem)
     case unreadable(FirestoreValue, ValueCodingError?)
@@ -110,9 +113,11 @@ public struct ClientProfile: StoredDocument, Hashable {
     }
   }
 
-  /// The collection of trainers' profiles; each trainer has a place there, but no document.
+  /// The name of the collection of trainers' profiles.
+  ///
+  /// A trainer's profiles are below the trainer's id, where no document exists.
   public static let collection = "clientProfiles"
-  /// Where a trainer's profiles are stored, below the trainer's place.
+  /// The name of the collection of profiles below a trainer's id.
   public static let clients = "clients"
 
   private enum CodingKeys: String, CodingKey {

@@ -1,25 +1,27 @@
 public import FirestoreClient
 
-/// A client as a trainer knows them, `contacts/{trainerId}/clients/{clientId}`.
+/// A client in a trainer's contacts, stored at `contacts/{trainerId}/clients/{clientId}`.
 public struct Contact: StoredDocument, Hashable {
-  /// The client's uid, as `clientId`; nil in contacts of apps that leave it out.
+  /// The client's uid, equal to `clientId`; nil in contacts of apps that omit it.
   public var id: String?
-  /// The client's uid, and the document's id; empty when it cannot be read.
+  /// The client's uid and the document's id; empty if unreadable.
   public var clientId: String
-  /// What the trainer sees; empty when the document has no name that can be read.
+  /// The name that the trainer sees; empty if missing or unreadable.
   public var displayName: String
-  /// The client's address; empty when the document has none that can be read.
+  /// The client's email address; empty if missing or unreadable.
   public var email: String
-  /// When the trainer got to know the client.
+  /// The time at which the contact was added.
   public var addedAt: Timestamp
-  /// When one of the two last wrote to the other; nil until then.
+  /// The time of the last message between the two; nil if there is none.
   public var lastContactedAt: Timestamp?
-  /// Who made the contact: `trainer`, or the id of a migration's run; nil in older contacts.
+  /// The creator of the contact.
+  ///
+  /// It is `trainer`, or the id of a migration's run, or nil in older contacts.
   public var source: String?
   /// The fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
 
-  /// A client of a trainer.
+  /// Creates a contact, whose `id` is the client's uid.
   public init(
     clientId: String,
     displayName: String,
@@ -37,7 +39,9 @@ public struct Contact: StoredDocument, Hashable {
     self.source = source
   }
 
-  /// Reads a stored contact; throws when it does not say when it was made.
+  /// Decodes a stored contact.
+  ///
+  /// Throws if `addedAt` is missing or unreadable.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     addedAt = try fields.container.decode(Timestamp.self, forKey: .addedAt)
@@ -50,16 +54,18 @@ public struct Contact: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// The collection of trainers' contacts; each trainer has a place there, but no document.
+  /// The name of the collection of trainers' contacts.
+  ///
+  /// A trainer's contacts are below the trainer's id, where no document exists.
   public static let collection = "contacts"
-  /// Where a trainer's clients are stored, below the trainer's place.
+  /// The name of the collection of clients below a trainer's id.
   public static let clients = "clients"
-  /// Where notes of the clients that a trainer removed are stored, below the trainer's place.
+  /// The name of the collection, below a trainer's id, of records of removed clients.
   public static let removed = "removed"
-  /// The source of contacts that trainers make themselves.
+  /// The source of contacts that trainers create themselves.
   public static let trainerSource = "trainer"
 
-  /// The place of a client among a trainer's contacts.
+  /// Returns the reference of a client in a trainer's contacts.
   public static func reference(
     in firestore: Firestore,
     trainerID: String,
@@ -68,7 +74,7 @@ public struct Contact: StoredDocument, Hashable {
     firestore.collection(collection).document(trainerID).collection(clients).document(clientID)
   }
 
-  /// The place of the note that a trainer removed a client.
+  /// Returns the reference of the record that a trainer removed a client.
   public static func removalReference(
     in firestore: Firestore,
     trainerID: String,

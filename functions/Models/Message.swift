@@ -1,21 +1,21 @@
 public import FirestoreClient
 
-/// One message, `chats/{chatId}/messages/{messageId}`.
+/// A message in a chat, stored at `chats/{chatId}/messages/{messageId}`.
 public struct Message: StoredDocument, Hashable {
-  /// What was written; empty for an image without words.
+  /// The text; empty for an image without text.
   public var text: String
-  /// Who wrote it.
+  /// The uid of the sender.
   public var senderID: String
-  /// When the message was written.
+  /// The time at which the message was written.
   public var timestamp: Timestamp
-  /// The uids of those who have read it.
+  /// The uids of the users who have read the message.
   public var readBy: [String]
   /// The kind of attachment, such as `image`; nil for none.
   public var mediaType: String?
   /// The fields and readers that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
 
-  /// A message.
+  /// Creates a message, by default without readers and attachment.
   public init(
     text: String,
     senderID: String,
@@ -30,9 +30,9 @@ public struct Message: StoredDocument, Hashable {
     self.mediaType = mediaType
   }
 
-  /// Reads a stored message; images have no text and new messages no readers.
+  /// Decodes a stored message; images have no text and new messages no readers.
   ///
-  /// Throws when there is no sender or no time, and for a text that is not text.
+  /// Throws if the sender or the time is missing, or if the text is not a string.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     text = try fields.container.decodeIfPresent(String.self, forKey: .text) ?? ""
@@ -43,7 +43,7 @@ public struct Message: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// Whether another version says the same; who has read it does not count.
+  /// Returns true if another version of the message differs at most in its readers.
   public func saysSame(as other: Message) -> Bool {
     var version = self
     version.readBy = other.readBy
@@ -51,9 +51,9 @@ public struct Message: StoredDocument, Hashable {
     return version == other
   }
 
-  /// What a list of chats or a notification shows of the message: its text, or `Photo`.
+  /// The text shown for the message in a list of chats or a notification, or `Photo`.
   ///
-  /// The beginning, if the text is long: each chat keeps a copy.
+  /// Only the beginning of a long text is used, because each chat stores a copy.
   public var preview: String {
     let isBlank = text.allSatisfy(\.isWhitespace)
     return isBlank && mediaType != nil ? "Photo" : text.prefix(bytesMax: Self.previewBytesMax)
@@ -61,7 +61,7 @@ public struct Message: StoredDocument, Hashable {
 
   private static let previewBytesMax = 2000
 
-  /// Where the messages of a chat are stored, below it.
+  /// The name of the collection of messages below a chat.
   public static let collection = "messages"
 
   private enum CodingKeys: String, CodingKey {

@@ -1,25 +1,27 @@
 public import FirestoreClient
 
-/// One fact about a client, with the message it comes from.
+/// A fact about a client, with the message that stated it.
 public struct ProfileItem: Codable, Sendable, Hashable {
-  /// The fact's id, the same whenever the fact is found in the same message.
+  /// The fact's id, the same each time the fact is found in the same message.
   public var id: String
   /// The fact in a few words.
   public var text: String
-  /// The subject of the fact, which also names its list.
+  /// The category of the fact, which is also the name of its list.
   public var category: ProfileCategory
-  /// How plainly the fact was said.
+  /// The confidence in the fact.
   public var confidence: Confidence
-  /// When the fact was last said.
+  /// The time of the latest message that stated the fact.
   public var timestamp: Timestamp
-  /// The message that said the fact first.
+  /// The id of the message that stated the fact first.
   public var sourceMessageId: String
-  /// The chat of that message.
+  /// The id of the chat that holds the message.
   public var sourceChatId: String
-  /// Whether the trainer has confirmed the fact, which then stays until the trainer removes it.
+  /// True if the trainer has confirmed the fact.
+  ///
+  /// A confirmed fact stays until the trainer removes it.
   public var confirmed: Bool?
 
-  /// A fact.
+  /// Creates a fact, unconfirmed by default.
   public init(
     id: String,
     text: String,
@@ -40,11 +42,11 @@ public struct ProfileItem: Codable, Sendable, Hashable {
     self.confirmed = confirmed
   }
 
-  /// How plainly a fact was said.
+  /// The levels of confidence, by how plainly a message stated the fact.
   public enum Confidence: String, Codable, Sendable, Hashable, CaseIterable {
     case high, medium, low
 
-    /// Whether a fact was said less plainly than another.
+    /// Returns true if this level is below the other.
     public func isLess(than other: Confidence) -> Bool {
       switch (self, other) {
       case (.low, .medium), (.low, .high), (.medium, .high): true
@@ -54,7 +56,9 @@ public struct ProfileItem: Codable, Sendable, Hashable {
   }
 }
 
-/// What a trainer wants to know about a client; each category is a list of the profile.
+/// The categories of facts about a client.
+///
+/// Each category is a list of the profile.
 public enum ProfileCategory: String, Codable, Sendable, Hashable, CaseIterable {
   case injuries, goals, equipment, preferences, travel, stressFactors
 }

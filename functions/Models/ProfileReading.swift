@@ -1,41 +1,47 @@
 public import FirestoreClient
 
-/// What one version of a message said about a client,
-/// `clientProfiles/{trainerId}/clients/{clientId}/readings/{readingId}`.
+/// The facts that one version of a message states about a client.
 ///
-/// It keeps the same text from being paid for twice, and lets a profile be put together again when
-/// a message is edited or deleted. Only the server reads and writes it.
+/// A reading is stored at `clientProfiles/{trainerId}/clients/{clientId}/readings/{readingId}`. It
+/// avoids paying twice for the same text, and lets a profile be composed again when a message is
+/// edited or deleted. Only the server reads and writes it.
 public struct ProfileReading: Codable, Sendable, Hashable {
-  /// `{chatId}#{messageId}`, by which it is found whatever has become of the message's chat.
+  /// The key `{chatId}#{messageId}`, by which it is found even if the chat is deleted.
   public var id: String
-  /// The trainer whose profile of the client has the facts.
+  /// The uid of the trainer in whose profile the facts are.
   public var trainerId: String
-  /// The client.
+  /// The uid of the client.
   public var clientId: String
-  /// The chat of the message.
+  /// The id of the chat that holds the message.
   public var chatId: String
-  /// The message.
+  /// The id of the message.
   public var messageId: String
-  /// What was read, as a hash; another version of the message has another one.
+  /// The hash of the version that was read.
   ///
-  /// Empty while no version that is there now was read.
+  /// Each version of the message has its own hash. It is empty if no current version was read.
   public var version: String
-  /// The facts found, as the message said them; none when it said nothing.
+  /// The facts found, as the message stated them; empty if there are none.
   public var facts: [ProfileItem]
-  /// Those of its facts that the trainer removed, also as earlier versions said them; nil for none.
+  /// The message's facts that the trainer removed; nil if there are none.
+  ///
+  /// They include facts of earlier versions.
   public var removedFacts: [ProfileItem]?
-  /// The time of the message, only where it has facts: readings without any are in no order by it.
+  /// The time of the message, set only if it has facts.
+  ///
+  /// Readings without facts are therefore left out of queries ordered by this field.
   public var factsAt: Timestamp?
-  /// Why the model could not read this version; nil when it could.
+  /// The reason that the model could not read this version; nil if it could.
   public var problem: String?
-  /// The model that could not read it; another one may.
+  /// The name of the model that could not read this version.
+  ///
+  /// Another model may try again.
   public var model: String?
-  /// The version that somebody is reading now; nil when nobody is.
+  /// The version that a worker is reading now; nil if there is none.
   public var claimedVersion: String?
-  /// Until when nobody else reads it.
+  /// The time until which no other worker reads this version.
   public var claimedUntil: Timestamp?
 
-  /// A reading.
+  /// Creates a reading, by default without facts.
   public init(
     id: String,
     trainerId: String,
@@ -56,6 +62,6 @@ public struct ProfileReading: Codable, Sendable, Hashable {
     self.factsAt = factsAt
   }
 
-  /// Where readings are stored, below a profile.
+  /// The name of the collection of readings below a profile.
   public static let collection = "readings"
 }

@@ -1,19 +1,19 @@
 public import FirestoreClient
 
-/// What a trainer wants to be reminded of, `reminders/{reminderId}`.
+/// A reminder of a trainer, stored at `reminders/{reminderId}`.
 public struct Reminder: Codable, Sendable, Hashable {
-  /// The trainer.
+  /// The uid of the trainer.
   public var trainerId: String
-  /// What to think of.
+  /// The text of the reminder.
   public var text: String
-  /// When to think of it.
+  /// The time of the reminder.
   public var dueDate: Timestamp
-  /// Whether it is done.
+  /// True if the trainer has completed the reminder.
   public var completed: Bool
-  /// `ai` or `trainer`.
+  /// The author of the reminder: `ai` or `trainer`.
   public var createdBy: String
 
-  /// A reminder.
+  /// Creates a reminder that is not completed by default.
   public init(
     trainerId: String,
     text: String,
@@ -28,6 +28,6 @@ public struct Reminder: Codable, Sendable, Hashable {
     self.createdBy = createdBy
   }
 
-  /// Where reminders are stored.
+  /// The name of the collection of reminders.
   public static let collection = "reminders"
 }

@@ -1,15 +1,15 @@
 public import FirestoreClient
 
-/// A document that apps write, and in which anything may therefore stand.
+/// A document that apps write and that may therefore contain anything.
 ///
-/// Decoding throws only where a field is at fault that the document means nothing without. Any
-/// other field at fault counts as missing and is named in `unreadable`.
+/// Decoding throws only if a required field is missing or invalid. Any other invalid field counts
+/// as missing and is listed in `unreadable`.
 public protocol StoredDocument: Codable, Sendable {
-  /// The fields and elements that could not be read, and why.
+  /// The errors of the fields and elements that could not be read.
   var unreadable: [ValueCodingError] { get }
 }
 
-/// The fields of a document while it is decoded, with what is wrong with those it can do without.
+/// A decoder of fields that collects the errors of optional ones.
 struct TolerantFields<Key: CodingKey> {
   let container: KeyedDecodingContainer<Key>
   private(set) var unreadable: [ValueCodingError] = []
@@ -18,7 +18,7 @@ struct TolerantFields<Key: CodingKey> {
     container = try decoder.container(keyedBy: Key.self)
   }
 
-  /// A field's value; nil when it is missing or cannot be read.
+  /// Returns a field's value; nil if it is missing or cannot be read.
   mutating func optional<Value: Decodable>(_ key: Key) throws -> Value? {
     guard let field = try container.decodeIfPresent(Lenient<Value>.self, forKey: key) else {
       return nil
@@ -26,18 +26,20 @@ struct TolerantFields<Key: CodingKey> {
     return value(of: field)
   }
 
-  /// The elements of a list that can be read; throws when the field is missing or is no list.
+  /// Returns the readable elements of a list.
+  ///
+  /// Throws if the field is missing or not a list.
   mutating func elements<Value: Decodable>(_ key: Key) throws -> [Value] {
     try container.decode([Lenient<Value>].self, forKey: key).compactMap { value(of: $0) }
   }
 
-  /// The elements of a list that can be read; none when the field is missing or is no list.
+  /// Returns the readable elements of a list; none if the field is missing or not a list.
   mutating func optionalElements<Value: Decodable>(_ key: Key) throws -> [Value] {
     let elements: [Lenient<Value>] = try optional(key) ?? []
     return elements.compactMap { value(of: $0) }
   }
 
-  /// Counts what the caller itself found at fault.
+  /// Adds an error that the caller found.
   mutating func report(_ error: ValueCodingError?) {
     if let error { unreadable.append(error) }
   }
@@ -48,7 +50,7 @@ struct TolerantFields<Key: CodingKey> {
   }
 }
 
-/// A user's id as documents hold it: text that can be the id of a user.
+/// A user's id in a document; decoding throws if it is not valid.
 struct StoredUID: Decodable {
   var text: String
 

@@ -1,25 +1,25 @@
 public import FirestoreClient
 
-/// A person, `users/{uid}`.
+/// A user of the app, stored at `users/{uid}`.
 public struct User: StoredDocument, Hashable {
-  /// What others see; empty when the document has no name that can be read.
+  /// The name that others see; empty if missing or unreadable.
   public var displayName: String
-  /// The person's address.
+  /// The user's email address.
   public var email: String?
-  /// Trainer or client; nil for users stored before roles existed, and for an unknown role.
+  /// The role of the user; nil for users older than roles, and for an unknown role.
   public var role: Role?
   /// The fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
   private var isRoleUnreadable = false
 
-  /// A person.
+  /// Creates a user, by default without email address and role.
   public init(displayName: String, email: String? = nil, role: Role? = nil) {
     self.displayName = displayName
     self.email = email
     self.role = role
   }
 
-  /// Reads a stored user, of whom no field is necessary.
+  /// Decodes a stored user; all fields are optional.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     displayName = try fields.optional(.displayName) ?? ""
@@ -30,15 +30,17 @@ public struct User: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// The two kinds of user; a role never changes once written.
+  /// The roles of users; a role never changes once written.
   public enum Role: String, Codable, Sendable, Hashable {
     case trainer, client
   }
 
-  /// The role; a user without one counts as a trainer, and one with an unknown role has none.
+  /// The role that applies.
+  ///
+  /// A user without a role counts as a trainer, and a user with an unknown role has none.
   public var effectiveRole: Role? { isRoleUnreadable ? nil : role ?? .trainer }
 
-  /// Where users are stored.
+  /// The name of the collection of users.
   public static let collection = "users"
 
   private enum CodingKeys: String, CodingKey {

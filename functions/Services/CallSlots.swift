@@ -1,23 +1,25 @@
 import Synchronization
 
-/// A number of calls that may be under way at a time; further ones wait for their turn, in order.
+/// A semaphore that limits concurrent calls; further calls wait in order.
 final class CallSlots: Sendable {
   private struct State {
     var free: Int
     var nextID = 0
     var waiting: [(id: Int, turn: CheckedContinuation<Void, any Error>)] = []
-    /// Those cancelled before they began to wait.
+    /// The ids of callers that were cancelled before they began to wait.
     var cancelled: Set<Int> = []
   }
 
   private let state: Mutex<State>
 
-  /// All slots are free.
+  /// Creates a semaphore with the given number of free slots.
   init(_ count: Int) {
     state = Mutex(State(free: count))
   }
 
-  /// Returns when the caller has a slot, which it must give back; throws when cancelled before.
+  /// Waits for a slot, which the caller must give back.
+  ///
+  /// Throws `CancellationError` if the caller is cancelled first.
   func take() async throws {
     let id = state.withLock { state in
       state.nextID += 1
@@ -46,11 +48,11 @@ final class CallSlots: Sendable {
       }
       turn?.resume(throwing: CancellationError())
     }
-    // A cancellation that came after the turn left its mark.
+    // A cancellation after the slot was granted has left its id in the set.
     state.withLock { _ = $0.cancelled.remove(id) }
   }
 
-  /// Hands the slot to the caller that has waited longest.
+  /// Gives the slot to the caller that has waited longest, or frees it.
   func giveBack() {
     let turn: CheckedContinuation<Void, any Error>? = state.withLock { state in
       guard !state.waiting.isEmpty else {

@@ -1,12 +1,14 @@
 import Crypto
 
-/// A hash by which equal contents are known, also to other processes.
+/// A hash of contents that is stable across processes.
 enum ContentHash {
-  /// The hash of a list of texts, 32 hexadecimal digits; another list has another one.
+  /// Returns the hash of a list of strings as 32 hexadecimal digits.
+  ///
+  /// Different lists have different hashes.
   static func of(_ texts: [String]) -> String {
     var hash = SHA256()
     for text in texts {
-      // The lengths keep ["a", "bc"] apart from ["ab", "c"].
+      // The lengths distinguish ["a", "bc"] from ["ab", "c"].
       hash.update(data: Array("\(text.utf8.count) ".utf8))
       hash.update(data: Array(text.utf8))
     }

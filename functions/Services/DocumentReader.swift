@@ -3,23 +3,25 @@ import Logging
 public import PsstModels
 import Synchronization
 
-/// Reads stored documents, which may hold anything, for all services.
+/// The reader of stored documents, used by all services.
 ///
-/// A document that cannot be read is the reader's result and no error, so that it stops nobody
-/// else's work. What cannot be read is logged by `Logger.current`, once for each version of a
-/// document.
+/// An unreadable document is returned as a result instead of thrown as an error, so that it does
+/// not stop other work. Anything unreadable is logged by `Logger.current`, once for each version of
+/// a document.
 public struct DocumentReader: Sendable {
   private let reported = ReportedVersions()
 
-  /// A reader that has logged nothing yet.
+  /// Creates a reader that has not logged anything yet.
   public init() {}
 
-  /// What a document holds, or why it cannot be read; nil when there is no document.
+  /// Returns a document's contents, or the reason that it cannot be read.
+  ///
+  /// The result is nil if the document does not exist.
   public func read<Document: StoredDocument>(
     _ snapshot: DocumentSnapshot,
     as type: Document.Type = Document.self
   ) -> Lenient<Document>? {
-    // Only a document that is not there is an error here.
+    // The only error here is a missing document.
     guard let read = try? snapshot.data(as: Lenient<Document>.self) else { return nil }
     switch read {
     case .readable(let document) where document.unreadable.isEmpty: break
@@ -45,11 +47,13 @@ public struct DocumentReader: Sendable {
     )
   }
 
-  /// The most reasons of one line: a list can have thousands of bad elements.
+  /// The maximum number of reasons per log line.
+  ///
+  /// A list can have thousands of invalid elements.
   private static let reasonsMax = 5
 }
 
-/// The versions of documents that a line of the log is about.
+/// The versions of documents that have been logged.
 private final class ReportedVersions: Sendable {
   private struct Version: Hashable {
     var path: String
@@ -57,7 +61,9 @@ private final class ReportedVersions: Sendable {
   }
 
   private let versions = Mutex<Set<Version>>([])
-  /// The most versions remembered: a megabyte or two, after which lines may come again.
+  /// The maximum number of versions remembered, one to two megabytes.
+  ///
+  /// After that the set is emptied, and versions may be logged again.
   private static let countMax = 10_000
 
   func insert(_ snapshot: DocumentSnapshot) -> Bool {

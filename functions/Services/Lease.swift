@@ -1,30 +1,30 @@
 import FirestoreClient
 import Logging
 
-/// One run at a time of a piece of long work, by the document `leases/{name}`.
+/// A lock for a long operation, held by at most one run, at `leases/{name}`.
 ///
-/// The document names the run that holds the lease, which renews it every few seconds and deletes
-/// it at the end. A lease that has not been renewed for 30 s, by the database's clock, is free: a
-/// run that was killed holds up the next one for that long at most.
+/// The document names the run that holds the lease. The run renews it every few seconds and deletes
+/// it at the end. A lease that has not been renewed for 30 s, by the database's clock, is free. A
+/// killed run therefore delays the next run by at most that time.
 struct Lease: Sendable {
-  /// The run that wants the lease.
+  /// The id of the run that wants the lease.
   let run: String
   private let reference: DocumentReference
   private let clock: any Clock<Duration>
 
   private static let collection = "leases"
-  /// The time after which a lease that nobody renews is free.
+  /// The time after which a lease without renewal is free.
   private static let lifetime: Duration = .seconds(30)
-  /// How long a run waits for the lease: longer than a dead run's can last.
+  /// The time for which a run waits for the lease, longer than the lease of a dead run.
   private static let waitMax: Duration = .seconds(31)
-  /// The time between two renewals.
+  /// The interval between renewals.
   private static let renewalInterval: Duration = .seconds(4)
-  /// How long one renewal may take, so that the work ends before the lease is free for others.
+  /// The time limit of a renewal, so that the work ends before the lease becomes free.
   private static let renewalTimeMax: Duration = .seconds(20)
-  /// The time after which a renewal that failed is made again.
+  /// The delay before a failed renewal is repeated.
   private static let renewalRetryWait: Duration = .seconds(1)
 
-  /// The lease of this name for a new run, which does not hold it yet.
+  /// Creates a lease for a new run, which does not hold it yet.
   init(_ name: String, in firestore: Firestore, clock: any Clock<Duration>) {
     let leases = firestore.collection(Self.collection)
     reference = leases.document(name)
@@ -32,12 +32,12 @@ struct Lease: Sendable {
     self.clock = clock
   }
 
-  /// Does work while no other run does, and then gives the lease back, whatever happened.
+  /// Runs work while holding the lease, and always releases the lease afterwards.
   ///
-  /// Waits for another run's end, but not longer than it takes to know that the run is alive; then
-  /// throws `LeaseError`. When the lease is lost, because the database cannot be reached or somebody
-  /// deleted it, the work is cancelled and `LeaseError` thrown. Throws `FirestoreError`, and what
-  /// the work throws.
+  /// If another run holds the lease, this waits for its end, but only until it is certain that the
+  /// other run is alive. Then it throws `LeaseError`. If the lease is lost, because the database
+  /// cannot be reached or the document was deleted, the work is cancelled and `LeaseError` is
+  /// thrown. Also throws `FirestoreError` and any error of the work.
   func hold<Output: Sendable>(
     _ work: @escaping @Sendable () async throws -> Output
   ) async throws -> Output {
@@ -130,7 +130,7 @@ struct Lease: Sendable {
           do {
             return try await renew()
           } catch is FirestoreError {
-            // The database may be back in a moment; the time for a renewal bounds this.
+            // The database may recover soon. The time limit of a renewal ends these attempts.
             try await clock.sleep(for: Self.renewalRetryWait)
           }
         }
@@ -158,10 +158,9 @@ struct Lease: Sendable {
   }
 
   private func giveBack() async {
-    // This function owns the task and waits for its end; a separate task lets a cancelled run give
-    // back its lease, too.
+    // This function waits for the task. A separate task lets a cancelled run release its lease.
     await Task {
-      // A lease that is not given back is free after its lifetime.
+      // A lease that is not released becomes free after its lifetime.
       try? await reference.firestore.runTransaction { transaction in
         if isOwn(try await transaction.get(reference)) { try transaction.delete(reference) }
       }
@@ -169,11 +168,11 @@ struct Lease: Sendable {
   }
 }
 
-/// Why a run did not get its lease, or lost it.
+/// The error of a run that did not get its lease, or lost it.
 public struct LeaseError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What happened and what to do.
+  /// A description of the failure, with what to do.
   public var message: String
-  /// The message.
+  /// The text of `message`.
   public var description: String { message }
 
   init(_ message: String) {
@@ -182,13 +181,15 @@ public struct LeaseError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension DocumentSnapshot {
-  /// The run in a lease; anybody may have written the document by hand.
+  /// The id of the run in a lease.
+  ///
+  /// The document may have been written by hand.
   fileprivate var runName: String {
     guard case .string(let run)? = self["run"] else { return "without a name" }
     return run
   }
 
-  /// Whether the document was last changed longer ago than this, by the database's clock.
+  /// Returns true if the last change is longer ago than `age`, by the database's clock.
   fileprivate func isOlder(than age: Duration) -> Bool {
     guard let updateTime else { return false }
     return .microseconds(readTime.microseconds - updateTime.microseconds) > age

@@ -1,44 +1,44 @@
 public import FirestoreClient
 public import OutboundHTTP
 
-/// Everything that the functions on messages need, put together once.
+/// All services that the functions on messages need.
 public struct MessageServices: Sendable {
-  /// Keeps vectors in step with the messages.
+  /// The indexer that keeps the vectors of messages up to date.
   public let indexer: MessageIndexer
-  /// Finds messages.
+  /// The search for messages.
   public let search: MessageSearch
-  /// Limits how often each user may search.
+  /// The limit of searches and other requests per user.
   public let searchLimit: SearchLimit
-  /// Keeps clients' profiles in step with what messages say about them.
+  /// The extractor that keeps clients' profiles up to date with their messages.
   public let profiles: ProfileExtractor
-  /// Keeps the last message of chats and contacts.
+  /// The recorder of the last message in chats and contacts.
   public let contacts: ContactRecorder
-  /// The index that indexer and search use.
+  /// The vector index that the indexer and the search use.
   public let vectors: PineconeIndex
-  /// Embeds messages and queries.
+  /// The provider of embeddings for messages and queries.
   public let embeddings: any EmbeddingProvider
-  /// The model that reads and answers; nil when none is configured.
+  /// The chat model; nil if none is configured.
   public let chat: (any ChatModel)?
-  /// Answers questions, and acts for who asks.
+  /// The assistant that answers questions and acts for the user.
   public let assistant: Assistant
-  /// Sums up chats, finds what is related to a message and suggests reminders.
+  /// The actions that summarize chats, find related messages and suggest reminders.
   public let quickActions: QuickActions
-  /// Reminds trainers of clients with whom nobody writes.
+  /// The service that reminds trainers of silent clients.
   public let inactiveClients: InactiveClients
-  /// Reminds trainers of calendar events that overlap.
+  /// The service that reminds trainers of overlapping events in their calendars.
   public let calendarConflicts: CalendarConflicts
-  /// Makes contacts for chats that are older than contacts.
+  /// The migration that creates contacts for chats older than contacts.
   public let migration: ChatMigration
-  /// Removes the contacts that a run of the migration made.
+  /// The rollback that removes the contacts created by a run of the migration.
   public let rollback: MigrationRollback
-  /// Embeds messages that have no vector.
+  /// The backfill that embeds messages without a vector.
   public let embeddingBackfill: EmbeddingBackfill
-  /// Reads messages that were not read for their client's profile.
+  /// The backfill that reads messages not yet read for their client's profile.
   public let profileBackfill: ProfileBackfill
 
-  /// Services over a database and the providers that the settings name.
+  /// Creates the services for a database and the configured providers.
   ///
-  /// Every call of a model goes through one ledger, which counts and limits them.
+  /// All calls of models go through one ledger, which counts and limits them.
   public init(
     firestore: Firestore,
     settings: PsstSettings,
@@ -156,10 +156,10 @@ public struct MessageServices: Sendable {
     )
   }
 
-  /// Throws when the index holds vectors of another model.
+  /// Throws if the index holds vectors of another model.
   ///
-  /// A deployment then fails as a whole, instead of each message by itself. An index service that
-  /// cannot be reached right now is no reason to throw: the first use asks again.
+  /// A deployment then fails as a whole instead of each message separately. If the index service
+  /// cannot be reached now, this does not throw: the first use checks again.
   public func checkIndex() async throws {
     do {
       try await vectors.prepare()

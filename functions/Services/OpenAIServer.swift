@@ -7,7 +7,7 @@ import Synchronization
   import Foundation
 #endif
 
-/// A server that speaks OpenAI's protocol, retried as its failures allow.
+/// A server with OpenAI's protocol, with retries of failed calls.
 struct OpenAIServer: Sendable {
   let baseURL: String
   let key: String?
@@ -15,15 +15,15 @@ struct OpenAIServer: Sendable {
   let retries: ServiceRetries
   let circuit: ServiceCircuit
 
-  /// Throws as a call would while the circuit is open, see `ServiceCircuit.check()`.
+  /// Throws the error of a call while the circuit is open; see `ServiceCircuit.check()`.
   func check() throws { try circuit.check() }
 
-  /// Throws as a call would while the circuit is open, see `ServiceCircuit.peek()`.
+  /// Throws the error of a call while the circuit is open; see `ServiceCircuit.peek()`.
   func peek() throws { try circuit.peek() }
 
-  /// Posts JSON to a path below the base and reads the answer.
+  /// Posts JSON to a path below the base URL and reads the response.
   ///
-  /// `read` turns the reply into the output; a failure that it throws counts as the server's.
+  /// `read` converts the reply to the output. A failure that it throws counts as the server's.
   func post<Reply: Decodable, Output>(
     _ path: [String],
     _ body: some Encodable,
@@ -42,14 +42,15 @@ struct OpenAIServer: Sendable {
     }
   }
 
-  /// Posts JSON to a path below the base and reads the answer line by line.
+  /// Posts JSON to a path below the base URL and reads the response line by line.
   ///
-  /// `begin` makes what reads an answer; what it holds at the answer's end is the output of `end`.
-  /// An answer that fails is requested again only as long as `hasSpoken` says that nobody has heard
-  /// of it, and its error has what it `used`. Failures that the reading throws count as the server's.
+  /// `begin` creates a reader for each attempt, and `end` converts the final reader to the output.
+  /// A failed response is requested again only if `hasSpoken` returns false for the reader, that
+  /// is, if no output has been passed on. The thrown error includes the usage from `used`. Failures
+  /// thrown while reading count as the server's.
   ///
-  /// An answer may take any time while it goes on: its caller's own deadline ends it. `read` waits for
-  /// nobody, so that the call takes as long as the server and its slot is free for others then.
+  /// A response may take any time as long as data arrives; the caller's deadline ends it. `read`
+  /// must not block, so that the call takes no longer than the server does and then frees its slot.
   func stream<Reader: Sendable, Output>(
     _ path: [String],
     _ body: some Encodable,
@@ -84,7 +85,7 @@ struct OpenAIServer: Sendable {
     _ timeout: Duration?,
     _ responseBytesMax: Int
   ) throws -> OutboundRequest {
-    // Equal requests have equal bytes, so that a server can recognise a prompt's beginning.
+    // Equal requests have equal bytes, so that a server can recognize the prefix of a prompt.
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var headers: OutboundHeaders = ["Content-Type": "application/json"]
@@ -99,9 +100,9 @@ struct OpenAIServer: Sendable {
     )
   }
 
-  /// The kind of failure that a status means for this server.
+  /// Returns the kind of failure that a kind of response means for this server.
   ///
-  /// The server is there, so an unknown thing is the model or the path; and a conflict is
+  /// The server responded, so if something is not found, it is the model or the path. A conflict is
   /// temporary.
   private static func kind(_ kind: ServiceError.Kind) -> ServiceError.Kind {
     switch kind {

@@ -1,19 +1,19 @@
-/// The configuration of Psst, made from an environment that is handed in.
+/// The configuration of Psst, read from a given environment.
 public struct PsstSettings: Sendable {
   /// The model that embeds messages and queries.
   public var embedding: EmbeddingSettings
-  /// The place of the vectors.
+  /// The location of the vectors.
   public var vectors: VectorSettings
-  /// The model that reads and answers.
+  /// The chat model.
   public var chat: ChatSettings
-  /// How fast messages without a vector are embedded.
+  /// The rate at which messages without a vector are embedded.
   public var backfill: BackfillSettings
-  /// How the database is copied before a migration.
+  /// The method of the backup before a migration.
   public var backup: BackupSettings
-  /// What models may use, and how often users may search.
+  /// The limits of model calls and searches.
   public var limits: UsageLimits
 
-  /// Settings by value.
+  /// Creates settings from values.
   public init(
     embedding: EmbeddingSettings,
     vectors: VectorSettings,
@@ -30,10 +30,11 @@ public struct PsstSettings: Sendable {
     self.limits = limits
   }
 
-  /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, the emulator's place.
+  /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, the emulator's address.
   ///
-  /// An absent or empty variable has a default. Throws `misconfigured` for an unknown `PSST_*`, which
-  /// may be a limit with a typing error, for a number that makes no sense, for a model whose dimension is neither known nor given, and for half a price.
+  /// An absent or empty variable has a default. Throws `misconfigured` for an unknown `PSST_*`,
+  /// which may be a misspelled limit, for a number out of range, for a model whose dimension is
+  /// neither known nor given, and if only one of two prices is known.
   public init(environment: [String: String]) throws {
     let environment = environment.filter { !$0.value.isEmpty }
     try Self.checkNames(environment)
@@ -62,10 +63,10 @@ public struct PsstSettings: Sendable {
     )
   }
 
-  /// Where OpenAI itself is.
+  /// The base URL of OpenAI.
   static let openAIBaseURL = "https://api.openai.com/v1"
 
-  /// A number in a range; nil for an absent variable.
+  /// Returns a number in a range; nil for an absent variable.
   ///
   /// Throws `misconfigured` for anything else.
   static func number(
@@ -78,7 +79,9 @@ public struct PsstSettings: Sendable {
     return number
   }
 
-  /// A whole number in a range, as `number(_:_:_:)` reads others.
+  /// Returns an integer in a range; nil for an absent variable.
+  ///
+  /// Throws `misconfigured` for anything else.
   static func whole(
     _ environment: [String: String],
     _ name: String,
@@ -101,18 +104,20 @@ public struct PsstSettings: Sendable {
     )
   }
 
-  /// The prices that may be set, in US dollars for a million tokens.
+  /// The range of prices, in US dollars per million tokens.
   static let prices = 0.0...1_000_000
 }
 
-/// Which chat model is used.
+/// The configuration of the chat model.
 public enum ChatSettings: Sendable, Hashable {
-  /// No model: the work that needs one says so and goes on without it.
+  /// No model. Work that needs one reports this and continues without it.
   case none
-  /// A model of a server that speaks OpenAI's protocol, at its list price unless given.
+  /// A model of a server with OpenAI's protocol, at its list price if none is given.
   case openAI(baseURL: String, key: String?, model: String, price: ModelPrice? = nil)
 
-  /// Reads a key or an address, as for embeddings, a model, which is never guessed, and its price.
+  /// Reads the key or address, as for embeddings, the model and its price.
+  ///
+  /// There is no default model.
   init(environment: [String: String]) throws {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
@@ -150,16 +155,17 @@ public enum ChatSettings: Sendable, Hashable {
   }
 }
 
-/// Which embedding provider is used.
+/// The configuration of the embedding provider.
 public enum EmbeddingSettings: Sendable {
-  /// Shared words, labelled as such; for work without an account.
+  /// Comparison by shared words, marked as degraded, for use without an account.
   case lexical
-  /// A server that speaks OpenAI's protocol.
+  /// A server with OpenAI's protocol.
   case openAI(baseURL: String, key: String?, model: EmbeddingModel)
 
-  /// Reads the provider; without a key or an address of one's own there is none.
+  /// Reads the provider.
   ///
-  /// The lexical stand-in can also be named: a server may have chat models only.
+  /// Without a key or an address, the lexical stand-in is used. It can also be selected by its
+  /// name, because a server may have only chat models.
   init(environment: [String: String]) throws {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
@@ -189,7 +195,7 @@ public enum EmbeddingSettings: Sendable {
         provider: "openai",
         name: name,
         dimension: dimension,
-        // A model nobody has measured gets a threshold that fits most measured ones.
+        // A model without a measured threshold gets one that fits most measured models.
         relevanceThreshold: threshold ?? known?.threshold ?? 0.3,
         dollarsPerMillionTokens: try PsstSettings.number(
           environment,
@@ -201,27 +207,27 @@ public enum EmbeddingSettings: Sendable {
   }
 }
 
-/// Where the vector index is.
+/// The location of the vector index.
 public struct VectorSettings: Sendable {
-  /// The control plane's address.
+  /// The address of the control plane.
   public var host: String
   /// The index's name.
   public var index: String
-  /// The service's key; an emulator needs none.
+  /// The key of the service; an emulator needs none.
   public var key: String?
-  /// The cloud for an index that does not exist yet; an emulator does not care.
+  /// The cloud for a new index; an emulator ignores it.
   public var cloud = "aws"
-  /// The region of this cloud.
+  /// The region of the cloud.
   public var region = "us-east-1"
 
-  /// An index by address and name.
+  /// Creates settings for an index by its address and name.
   public init(host: String, index: String = "chat-messages", key: String? = nil) {
     self.host = host
     self.index = index
     self.key = key
   }
 
-  /// Reads `PINECONE_HOST`, else the emulator's `HEARTH_VECTORS_HOST`, else its usual address.
+  /// Reads `PINECONE_HOST`, or the emulator's `HEARTH_VECTORS_HOST`, or uses its default address.
   init(environment: [String: String]) {
     let host = environment["PINECONE_HOST"] ?? environment["HEARTH_VECTORS_HOST"]
     self.init(

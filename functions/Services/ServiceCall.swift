@@ -1,13 +1,13 @@
 import Foundation
 import OutboundHTTP
 
-/// One JSON call to a service, with its failures sorted by kind.
+/// A JSON call to a service, with its failures classified by kind.
 struct ServiceCall: Sendable {
-  /// The service's name in messages.
+  /// The service's name in error messages.
   let service: String
-  /// The setting that has the service's key; nil for one without keys.
+  /// The setting with the service's key; nil for a service without keys.
   var keySetting: String?
-  /// The setting that names the service's model; nil where a missing thing is no wrong setting.
+  /// The setting with the service's model; nil if `notFound` does not indicate a wrong setting.
   var modelSetting: String?
   let http: any HTTPTransport
   var now: @Sendable () -> Date = { Date() }
@@ -34,9 +34,9 @@ struct ServiceCall: Sendable {
     }
   }
 
-  /// Sends a request whose answer is lines of text, and calls `read` with each as it arrives.
+  /// Sends a request and calls `read` with each line of the response as it arrives.
   ///
-  /// Throws `ServiceError`, also for an answer that falls silent, and what `read` throws.
+  /// Throws `ServiceError`, also if the response falls silent, and any error that `read` throws.
   func stream(
     _ request: OutboundRequest,
     _ silence: SilenceLimit,
@@ -67,13 +67,13 @@ struct ServiceCall: Sendable {
     }
   }
 
-  /// The most that is read of the body of a failure.
+  /// The maximum number of bytes read from the body of a failure.
   private static let failureBytesMax = 1 << 16
 
-  /// The body of a failure, whose form differs from server to server.
+  /// The body of a failure, whose format depends on the server.
   ///
-  /// OpenAI and Pinecone's control plane put the reason below `error`, Pinecone's data plane at the
-  /// top, and some servers have just a sentence as `error`.
+  /// OpenAI and Pinecone's control plane put the reason below `error`, Pinecone's data plane puts
+  /// it at the top level, and some servers have a plain string as `error`.
   private struct FailureBody: Decodable {
     struct Reason: Decodable {
       var message: String?
@@ -85,7 +85,7 @@ struct ServiceCall: Sendable {
       }
 
       init(from decoder: any Decoder) throws {
-        // `try?` only asks which of the two forms it is; the second one reports.
+        // `try?` only tests for the first format. Errors of the second are thrown.
         if let message = try? decoder.singleValueContainer().decode(String.self) {
           self.message = message
           return
@@ -96,12 +96,12 @@ struct ServiceCall: Sendable {
         code = try container.decodeIfPresent(Word.self, forKey: .code)
       }
     }
-    /// A text with one service, a number with another.
+    /// A value that is a string at some services and a number at others.
     struct Word: Decodable {
       var text: String
       init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // Neither form is an error: the word is only a hint.
+        // An unexpected type is not an error, because the value is only a hint.
         text = (try? container.decode(String.self)) ?? ""
       }
     }
@@ -110,7 +110,7 @@ struct ServiceCall: Sendable {
   }
 
   private func failure(_ response: OutboundResponse, of request: OutboundRequest) -> ServiceError {
-    // A body in an unknown form gives no reason, so the status must do.
+    // A body in an unknown format gives no reason, so only the status is used.
     let body = try? JSONDecoder().decode(FailureBody.self, from: Data(response.body))
     let isSpent = [body?.error?.code, body?.error?.type].contains {
       $0?.text == "insufficient_quota"
@@ -124,11 +124,11 @@ struct ServiceCall: Sendable {
       case 409: .alreadyExists
       case 429: isSpent ? .quotaExhausted : .rateLimited
       case 400...499: .refused
-      // A redirection, as to a page to sign in, is as little an answer as a failing server's.
+      // A redirect, for example to a sign-in page, is treated like a server failure.
       default: .unavailable
       }
     var reason = (body?.error?.message ?? body?.message).map { ": \($0.prefix(300))" } ?? ""
-    // A server that quotes the key it received would bring the key into a log.
+    // A server may quote the key that it received, which must not appear in a log.
     for name in ["Authorization", "Api-Key"] {
       if let key = request.headers[name]?.split(separator: " ").last, !key.isEmpty {
         reason = reason.replacing(key, with: "…")
@@ -143,7 +143,7 @@ struct ServiceCall: Sendable {
     return error
   }
 
-  /// What a person must do, as the end of a sentence.
+  /// The correction that a person must make, as the end of a sentence.
   private func correction(of kind: ServiceError.Kind) -> String {
     switch (kind, keySetting, modelSetting) {
     case (.misconfigured, let key?, _): "; correct \(key) and deploy again"
@@ -154,7 +154,7 @@ struct ServiceCall: Sendable {
     }
   }
 
-  /// The wait that a service asks for: in milliseconds, in seconds, or until a date.
+  /// The delay that a service asks for: in milliseconds, in seconds, or until a date.
   private func retryAfter(_ headers: OutboundHeaders) -> Duration? {
     let milliseconds = headers["retry-after-ms"].flatMap { Double($0) }
     let seconds =
@@ -162,17 +162,17 @@ struct ServiceCall: Sendable {
       ?? headers["retry-after"].flatMap { text in
         Double(text) ?? Self.date(text)?.timeIntervalSince(reference(headers))
       }
-    // Without a valid wait from the service, the caller chooses how long to wait.
+    // Without a valid delay from the service, the caller chooses the delay.
     guard let seconds, seconds > 0 else { return nil }
     return .milliseconds(Int((min(seconds, Self.wishMax) * 1000).rounded(.up)))
   }
 
-  /// The service's own time, because its clock may differ.
+  /// The current time by the service's clock, which may differ from this one.
   private func reference(_ headers: OutboundHeaders) -> Date {
     headers["date"].flatMap(Self.date) ?? now()
   }
 
-  /// A date as HTTP writes it (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// Parses an HTTP date (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
   private static func date(_ text: String) -> Date? {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -181,6 +181,6 @@ struct ServiceCall: Sendable {
     return formatter.date(from: text)
   }
 
-  /// The longest wait taken seriously, a day; a longer wait is as good as for ever.
+  /// The longest delay, one day in seconds; a longer delay is cut to this.
   private static let wishMax = 86_400.0
 }

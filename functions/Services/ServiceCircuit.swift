@@ -7,53 +7,54 @@ import Synchronization
   import Foundation
 #endif
 
-/// The way to one provider, which closes to calls while the provider cannot serve anybody.
+/// A circuit breaker for calls to one provider.
 ///
-/// Failures that have nothing to do with what was asked open the circuit: three in a row, or a
-/// single one that only a person can correct. While it is open, calls fail at once with the failure
-/// that opened it. After the open time one call goes through as a probe: its success closes the
-/// circuit, its failure opens it for longer, from 30 s up to 15 min. A longer time that the
-/// provider names counts, and a shorter one only until the first probe.
+/// The circuit opens on failures that do not depend on the request: after three in a row, or after
+/// a single failure that only a person can correct. While it is open, calls fail at once with the
+/// failure that opened it. After the open time one call goes through as a probe. If the probe
+/// succeeds, the circuit closes. If it fails, the circuit stays open for longer, from 30 s up to 15
+/// min. If the provider names a longer time, that time is used. A shorter time is used only until
+/// the first probe.
 ///
-/// Each worker has its own circuits, so that one needs no database in order to notice an outage. A
-/// worker asks a dead provider about 100 times a day, which a few workers may do at once.
+/// Each worker has its own circuits, so that no database is needed to notice an outage. A worker
+/// asks an unavailable provider about 100 times a day, which is acceptable for a few workers.
 final class ServiceCircuit: Sendable {
   private let now: @Sendable () -> Date
   private let slots = CallSlots(callsMax)
   private let state = Mutex(State())
 
-  /// The failures in a row that open the circuit; one call makes as many requests.
+  /// The number of consecutive failures that open the circuit, equal to the attempts of a call.
   private static let failuresMax = 3
-  /// The calls under way at a time, and so the most that a provider's end can surprise.
+  /// The maximum number of concurrent calls, and thus of calls that an outage can interrupt.
   private static let callsMax = 16
-  /// Each opening in a row is longer.
+  /// The open times, which increase with each consecutive opening.
   private static let openTimes = BackOff(initial: .seconds(30), maximum: .seconds(900))
-  /// The shortest time that a provider can name.
+  /// The minimum open time when the provider names a time.
   private static let namedTimeMin: Duration = .seconds(1)
-  /// The wait for the outcome of a probe.
+  /// The delay for other callers while a probe is prepared or in progress.
   private static let probeTime: Duration = .seconds(5)
 
   private struct State {
     var failures = 0
-    /// How often in a row the circuit opened; 0 while it is closed.
+    /// The number of consecutive openings; 0 while the circuit is closed.
     var openings = 0
     var isProbed = false
     var opened = Date.distantPast
     var end = Date.distantPast
-    /// Until when `check` lets nobody else prepare for the probe.
+    /// The time until which `check` lets no other caller prepare for the probe.
     var preparationEnd = Date.distantPast
     var cause: ServiceError?
   }
 
-  /// A closed circuit by a clock.
+  /// Creates a closed circuit with the given clock.
   init(now: @escaping @Sendable () -> Date) {
     self.now = now
   }
 
-  /// Makes a call, if the circuit lets it through.
+  /// Makes a call, if the circuit allows it.
   ///
-  /// Calls beyond 16 at a time wait for their turn. Throws what `call` throws, or the failure that
-  /// opened the circuit, with the time left as `retryAfter`.
+  /// Calls beyond 16 at a time wait in order. Throws any error of `call`, or the failure that
+  /// opened the circuit, with the remaining time as `retryAfter`.
   func run<Output>(_ call: () async throws -> Output) async throws -> Output {
     try await slots.take()
     defer { slots.giveBack() }
@@ -64,21 +65,21 @@ final class ServiceCircuit: Sendable {
       return output
     } catch let error as ServiceError {
       guard error.isOutage else {
-        // Whoever refuses this request is there for others.
+        // A provider that refuses this request is available for others.
         close()
         throw error
       }
       throw failed(error, isProbe: isProbe)
     } catch {
-      // A cancelled call says nothing about the provider.
+      // A cancelled call gives no information about the provider.
       if isProbe { state.withLock { $0.isProbed = false } }
       throw error
     }
   }
 
-  /// Throws as a call would while the circuit is open, before work that a call would follow.
+  /// Throws the error of a call while the circuit is open, before work that precedes a call.
   ///
-  /// When a probe is due, one caller in a few seconds may prepare for it.
+  /// When a probe is due, one caller per few seconds may prepare for it.
   func check() throws {
     try state.withLock { state in
       guard state.openings > 0 else { return }
@@ -87,20 +88,23 @@ final class ServiceCircuit: Sendable {
     }
   }
 
-  /// Throws as a call would while the circuit is open; unlike `check` it prepares for no call.
+  /// Throws the error of a call while the circuit is open.
+  ///
+  /// Unlike `check`, this does not prepare for a call.
   func peek() throws {
     try state.withLock { state in
       if state.openings > 0, state.isProbed || !isOver(state, state.end) { throw held(state) }
     }
   }
 
-  /// Opens the circuit for a failure after which its caller gave up, at least for the time that the
-  /// provider named.
+  /// Opens the circuit for a failure after which its caller gave up.
+  ///
+  /// It stays open for at least the time that the provider named.
   func open(for error: ServiceError) -> ServiceError {
     state.withLock { open(&$0, for: error) }
   }
 
-  /// Whether the call that enters is the probe; throws while the circuit is open.
+  /// Returns true if the call is the probe; throws while the circuit is open.
   private func enter() throws -> Bool {
     try state.withLock { state in
       guard state.openings > 0 else { return false }
@@ -120,7 +124,7 @@ final class ServiceCircuit: Sendable {
       if isProbe {
         state.isProbed = false
       } else if state.openings > 0 {
-        // The call began before the circuit opened, for which it comes too late.
+        // The call began before the circuit opened, so its failure no longer counts.
         return held(state)
       } else if state.failures < Self.failuresMax, !error.needsCorrection {
         return error
@@ -144,13 +148,13 @@ final class ServiceCircuit: Sendable {
     return error
   }
 
-  /// Whether a time since the opening is over; a clock that was set back does not make it longer.
+  /// Returns true if a time is over, also if the clock was set back since the opening.
   private func isOver(_ state: State, _ end: Date) -> Bool {
     let now = now()
     return now >= end || now < state.opened
   }
 
-  /// The failure that opened the circuit, with the time left until the next probe.
+  /// Returns the failure that opened the circuit, with the time left until the next probe.
   private func held(_ state: State) -> ServiceError {
     var error = state.cause ?? ServiceError(.unavailable, "the provider is not asked now")
     let left = Duration.milliseconds(Int((state.end.timeIntervalSince(now()) * 1000).rounded(.up)))

@@ -1,66 +1,69 @@
-/// Why an outside service, such as a model provider, did not do what was asked.
+/// The failure of an external service, such as a model provider.
 public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of failure it is.
+  /// The kind of the failure.
   public var kind: Kind
-  /// A sentence without keys and without texts of users.
+  /// A description without keys and without texts of users.
   public var message: String
-  /// When to ask again at the earliest: as the service asked, or when its circuit lets a call
-  /// through; nil when nobody said.
+  /// The minimum delay before another call; nil if unknown.
+  ///
+  /// It is the delay that the service asked for, or the time until its circuit allows a call.
   public var retryAfter: Duration?
-  /// The circuit of the service after this failure.
+  /// The state of the service's circuit after this failure.
   public internal(set) var circuit = Circuit.closed
-  /// Whether the circuit opened for this failure and was closed, or open for another kind, before.
+  /// True if this failure is the first of its kind in an outage.
+  ///
+  /// It opened the circuit, which was closed before or open for another kind of failure.
   public internal(set) var isNews = false
-  /// What a model used before its call failed.
+  /// The usage of a model before its call failed.
   var usage = TokenUsage()
-  /// Whether the service itself said to try again at once; nil when it said nothing.
+  /// The service's own statement about an immediate retry; nil if it made none.
   var shouldRetry: Bool?
 
-  /// The kinds of failure, by what to do about them.
+  /// The kinds of failure, by the reaction that they require.
   public enum Kind: String, Sendable, Hashable {
-    /// The service is down, slow or overloaded: the same request may succeed later.
+    /// The service is down, slow or overloaded. The same request may succeed later.
     case unavailable
-    /// Too many requests for now.
+    /// The service received too many requests and may accept more later.
     case rateLimited
-    /// The account has no quota left until a person gives it some.
+    /// The account has no quota left until a person adds more.
     case quotaExhausted
     /// The call may need more than the app's own limits leave for the day.
     case limitReached
     /// The settings are wrong: a key, a model or an index.
     case misconfigured
-    /// The service does not take the request.
+    /// The service does not accept the request.
     case refused
     case notFound, alreadyExists
   }
 
-  /// Whether calls reach the service at all.
+  /// The states of a service's circuit.
   public enum Circuit: Sendable, Hashable {
-    /// They do.
+    /// Calls reach the service.
     case closed
-    /// They all fail like this one until `retryAfter`, and nobody is asked.
+    /// All calls fail with this error until `retryAfter`, without reaching the service.
     case open
-    /// They fail for a moment, because one call finds out whether the service is back.
+    /// Calls fail for a moment, while one call tests if the service is available again.
     case halfOpen
   }
 
-  /// A failure.
+  /// Creates a failure of the given kind.
   public init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
     self.kind = kind
     self.message = message
     self.retryAfter = retryAfter
   }
 
-  /// Whether the same request may succeed in a moment.
+  /// True if the same request may succeed soon.
   var isTransient: Bool { kind == .unavailable || kind == .rateLimited }
 
-  /// Whether a person must correct something before the service serves anybody.
+  /// True if a person must correct something before the service can be used.
   public var needsCorrection: Bool { kind == .misconfigured || kind == .quotaExhausted }
 
-  /// Whether the service serves nobody right now, whatever is asked of it.
+  /// True if the service cannot be used now, whatever the request.
   ///
-  /// Who can do without the service then does; others wait.
+  /// Callers that can work without the service do so, and others wait.
   public var isOutage: Bool { isTransient || needsCorrection || kind == .limitReached }
 
-  /// The message.
+  /// The text of `message`.
   public var description: String { message }
 }

@@ -6,20 +6,20 @@ import FirestoreClient
   public import Foundation
 #endif
 
-/// How often a call to a service is made again, and after which waits.
+/// The policy for retries of calls to a service.
 public struct ServiceRetries: Sendable {
-  /// Attempts in all.
+  /// The maximum number of attempts, including the first.
   public var attemptsMax: Int
-  /// The longest wait; when a service asks for more, the call fails.
+  /// The longest delay; if a service asks for more, the call fails.
   public let waitMax: Duration
-  /// Waits; a test hands in its own.
+  /// The function that waits for a delay; tests replace it.
   public var sleep: @Sendable (Duration) async throws -> Void
-  /// Gives a number from 0 up to 1.
+  /// The source of random numbers from 0 up to, but not including, 1.
   public var random: @Sendable () -> Double
-  /// Tells the time, to measure a wait until a date.
+  /// The current time, used to compute the delay until a date.
   public var now: @Sendable () -> Date
 
-  /// No call waits longer than OpenAI's own clients do.
+  /// The upper limit of `waitMax`, as in OpenAI's own clients.
   private static let waitLimit: Duration = .seconds(120)
   private static let backOff = BackOff(
     initial: .milliseconds(500),
@@ -27,9 +27,9 @@ public struct ServiceRetries: Sendable {
     jitter: 0.25
   )
 
-  /// The usual two further attempts, after waits that fit into a function's time.
+  /// Creates a policy, by default with two retries and delays that fit into a function's time.
   ///
-  /// A caller with more time may wait up to two minutes at a time; longer waits are cut to that.
+  /// A caller with more time may allow delays of up to two minutes; `waitMax` is cut to that.
   public init(
     attemptsMax: Int = 3,
     waitMax: Duration = .seconds(10),
@@ -44,8 +44,10 @@ public struct ServiceRetries: Sendable {
     self.now = now
   }
 
-  /// Makes a call until it succeeds, cannot succeed, has been made often enough, or finds the
-  /// circuit open.
+  /// Makes a call, and repeats it after failures that may pass.
+  ///
+  /// It ends when the call succeeds, cannot succeed, has been made `attemptsMax` times, or finds
+  /// the circuit open.
   func run<Output>(
     through circuit: ServiceCircuit,
     _ call: () async throws -> Output
@@ -57,12 +59,12 @@ public struct ServiceRetries: Sendable {
       } catch let error as ServiceError {
         let wait =
           error.retryAfter ?? Self.backOff.delay(afterFailures: attempt, random: random())
-        // Waiting does not fill an account, whatever else the service says.
+        // Waiting does not add quota to an account, whatever else the service says.
         let mayPass = error.kind != .quotaExhausted && (error.shouldRetry ?? error.isTransient)
         guard mayPass, error.circuit == .closed, attempt < attemptsMax, wait <= waitMax,
           !Task.isCancelled
         else {
-          // Nobody needs to ask a service before the time that it named.
+          // No caller needs to ask a service before the time that it named.
           let isNamed = error.isTransient && error.retryAfter != nil && error.circuit == .closed
           throw isNamed ? circuit.open(for: error) : error
         }

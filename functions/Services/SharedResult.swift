@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The result of one call for which several callers wait, each of whom may stop waiting.
+/// The result of one call with several waiting callers, each of whom may be cancelled.
 final class SharedResult<Value: Sendable>: Sendable {
   private struct State {
     var result: Result<Value, any Error>?
@@ -10,7 +10,7 @@ final class SharedResult<Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  /// Returns or throws what the call did; throws `CancellationError` when the caller is cancelled.
+  /// Returns or throws the result; throws `CancellationError` if the caller is cancelled.
   func value() async throws -> Value {
     let id = state.withLock { state in
       state.nextID += 1
@@ -19,7 +19,7 @@ final class SharedResult<Value: Sendable>: Sendable {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { waiter in
         let result: Result<Value, any Error>? = state.withLock { state in
-          // A caller that is cancelled before it waits was not found by the handler below.
+          // The handler below does not find a caller that is cancelled before it waits.
           if Task.isCancelled { return .failure(CancellationError()) }
           if state.result == nil { state.waiting[id] = waiter }
           return state.result
@@ -32,7 +32,7 @@ final class SharedResult<Value: Sendable>: Sendable {
     }
   }
 
-  /// Hands the result to all who wait, and to all who come later.
+  /// Passes the result to all waiting callers and keeps it for later ones.
   func finish(_ result: Result<Value, any Error>) {
     let waiting = state.withLock { state in
       state.result = result

@@ -1,27 +1,28 @@
 import Synchronization
 
-/// The longest time for which somebody who answers may say nothing.
+/// The maximum time without data from a stream.
 struct SilenceLimit: Sendable {
   let longest: Duration
   let clock: any Clock<Duration>
 
-  /// The looks in that time, so that a silence is noticed at most a quarter of it too late.
+  /// The number of checks in that time, so that a silence is noticed at most a quarter late.
   private static let looks = 4
 
-  /// Nothing was said for too long.
+  /// The error thrown if no data arrived for too long.
   struct Silence: Error {
-    /// The silence that was allowed.
+    /// The maximum time without data, in seconds.
     var seconds: Int64
   }
 
-  /// How often something was said.
+  /// A counter of arrivals.
   private final class Count: Sendable {
     let value = Mutex(0)
   }
 
-  /// Does work that calls `heard` whenever something is said.
+  /// Runs work that calls `heard` whenever data arrives.
   ///
-  /// Throws `Silence`, and cancels the work, when nothing was; otherwise what the work throws.
+  /// If no data arrives for too long, the work is cancelled and `Silence` thrown. Otherwise any
+  /// error of the work is thrown.
   func watch(
     _ work: @escaping @Sendable (_ heard: @escaping @Sendable () -> Void) async throws -> Void
   ) async throws {

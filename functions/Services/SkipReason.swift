@@ -1,8 +1,8 @@
 import FirestoreClient
 
-/// Why a service left a message alone.
+/// The reason that a service skipped a message.
 public struct SkipReason: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The reason, as a sentence goes on after "skipped because".
+  /// The text of the reason, as the continuation of "skipped because".
   public var description: String
 
   private init(_ description: String) {

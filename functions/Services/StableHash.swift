@@ -1,4 +1,4 @@
-/// FNV-1a, which is the same on every machine and in every process, unlike Swift's own hashes.
+/// The FNV-1a hash, which is the same in every process, unlike Swift's own hashes.
 enum StableHash {
   static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325

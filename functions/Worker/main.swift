@@ -5,7 +5,7 @@ import OutboundHTTP
 import PsstFunctions
 import PsstServices
 
-// Only this file of Psst reads the environment and puts everything together.
+// Only this file of Psst reads the environment and creates the services.
 let environment = await FunctionsApp.environment()
 let http = OutboundClient(configuration: .init(environment: environment))
 do {

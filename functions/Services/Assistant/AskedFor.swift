@@ -1,14 +1,17 @@
-/// Whether a question itself asks for an action, without regard to what a model makes of it.
+/// The action that a question itself requests, regardless of what a model makes of it.
 ///
-/// A model that reads others' words may do what they say. So an action is carried out at once only
-/// if the question begins with a request for that kind of action, as in "Please remind me …", and
-/// negates nothing; any other is proposed. In other languages than English, German, Spanish and
-/// French no request is known, and everything is proposed.
+/// A model that reads messages of other people may follow instructions in them. An action is
+/// therefore carried out at once only if the question begins with a request for that kind of
+/// action, as in "Please remind me …", and contains no negation. Any other action is only proposed.
+/// Requests are recognized only in English, German, Spanish and French; in other languages
+/// everything is proposed.
 struct AskedFor: Sendable {
   private let words: Set<String>
   private let kind: Kind?
 
-  /// Reads a question; one that wants to know something requests nothing.
+  /// Reads a question.
+  ///
+  /// A text that asks for information requests no action.
   init(_ question: String) {
     words = QueryWords.all(in: question)
     let isQuestion = question.contains { $0 == "?" || $0 == "？" }
@@ -18,11 +21,13 @@ struct AskedFor: Sendable {
       ? nil : Self.request(question.lowercased().split { !$0.isLetter }.map { String($0) })
   }
 
-  /// Whether the question requests any action.
+  /// True if the question requests an action of any kind.
   var isRequest: Bool { kind != nil }
 
-  /// Whether the question requests this kind of action, with at least so many of the words of
-  /// content that the action has, from 0 to 1.
+  /// Returns true if the question requests this kind of action.
+  ///
+  /// The question must also contain at least the given share, from 0 to 1, of the content words of
+  /// `text`.
   func requests(_ kind: Kind, with text: String, share: Double) -> Bool {
     guard kind == self.kind else { return false }
     let content = QueryWords.all(in: text).subtracting(LexicalEmbedding.frequentWords)
@@ -30,7 +35,9 @@ struct AskedFor: Sendable {
     return Double(content.intersection(words).count) >= share * Double(content.count)
   }
 
-  /// Whether the question names somebody by a name, of which it says more than the request itself.
+  /// Returns true if the question contains all words of a name.
+  ///
+  /// At least one of them must be neither a frequent word nor a word of the request itself.
   func names(_ name: String) -> Bool {
     let all = QueryWords.all(in: name)
     let telling = all.subtracting(LexicalEmbedding.frequentWords).filter { word in
@@ -42,11 +49,11 @@ struct AskedFor: Sendable {
     return !telling.isEmpty && all.isSubset(of: words)
   }
 
-  /// What one can request, with the beginnings of the words that do.
+  /// The kinds of actions that a question can request, with the words that request them.
   enum Kind: Sendable, CaseIterable {
     case call, message, reminder
 
-    /// The verbs with which a request begins.
+    /// The verbs that begin a request.
     fileprivate var verbs: Set<String> {
       switch self {
       case .call: ["call", "ring", "phone", "meet", "ruf", "rufe", "telefoniere"]
@@ -64,7 +71,7 @@ struct AskedFor: Sendable {
       }
     }
 
-    /// The beginnings of the nouns for what can be made.
+    /// The prefixes of the nouns that name the object of a request.
     fileprivate var nouns: [String] {
       switch self {
       case .call:
@@ -78,19 +85,19 @@ struct AskedFor: Sendable {
     }
   }
 
-  /// The kind of the request that a question begins with; nil for none.
+  /// The kind of the request that begins a question; nil if there is none.
   private static func request(_ words: [String]) -> Kind? {
     let rest = words.drop { courtesies.contains($0) }
     guard let verb = rest.first else { return nil }
     if makes.contains(verb) {
-      // "Schedule a short call with …": what is made stands close to the verb.
+      // In "Schedule a short call with …" the object stands close to the verb.
       let object = rest.dropFirst().prefix(4)
       let kinds = Kind.allCases.filter { kind in
         object.contains { word in kind.nouns.contains { word.hasPrefix($0) } }
       }
       return kinds.count == 1 ? kinds.first : nil
     }
-    // "Tell me" wants to know something.
+    // "Tell me" asks for information.
     let kind = Kind.allCases.first { $0.verbs.contains(verb) }
     if kind != .reminder, let object = rest.dropFirst().first, askers.contains(object) {
       return nil

@@ -1,18 +1,20 @@
 public import PsstModels
 
 extension Assistant {
-  /// A question of a user.
+  /// A question that a user asks the assistant.
   public struct Question: Sendable {
-    /// The user.
+    /// The id of the user.
     public var uid: String
-    /// The words, not blank.
+    /// The text of the question, not blank.
     public var text: String
-    /// The conversation that goes on; nil begins one.
+    /// The id of the conversation to continue; a new conversation begins if nil.
     public var conversationID: String?
-    /// The client's id for this question, a document's id; the same when it is sent again.
+    /// The client's id for this question, valid as a document's id.
+    ///
+    /// A client that sends a question again uses the id of the first attempt.
     public var requestID: String?
 
-    /// A question.
+    /// Creates a question; without a conversation's id it begins a new conversation.
     public init(
       uid: String,
       text: String,
@@ -26,67 +28,71 @@ extension Assistant {
     }
   }
 
-  /// What happens while a question is answered.
+  /// An event that is reported while a question is answered.
   public enum Event: Sendable, Hashable {
-    /// The model has said more.
+    /// The model has added this text.
     case text(String)
-    /// A tool begins.
+    /// The tool with this name begins.
     case toolBegins(String)
-    /// A tool has ended.
+    /// The tool with this name has ended.
     case toolEnds(String)
   }
 
-  /// An answer.
+  /// The answer to a question.
   public struct Answer: Sendable, Hashable {
-    /// The conversation, in which the next question can be asked.
+    /// The id of the conversation, to continue it with another question.
     public var conversationID: String
-    /// The words.
+    /// The text of the answer.
     public var text: String
-    /// The messages that the answer cites; all that it could rest on, where it cites none.
+    /// The messages that the answer cites.
+    ///
+    /// If it cites none, all messages that the model was given.
     public var sources: [Source]
-    /// What was done, proposed and refused.
+    /// The actions that were done, proposed, refused or failed.
     public var actions: [Action]
-    /// The tokens of all calls of the model.
+    /// The tokens used by all calls of the model.
     public var usage: TokenUsage
-    /// The model; nil where none answered.
+    /// The name of the model; nil if no model answered.
     public var model: String?
-    /// Why the answer is not a whole one of the model; nil for one that is.
+    /// The reason that the answer is incomplete or not the model's; nil if there is none.
     public var shortcoming: String?
   }
 
-  /// A message that an answer can rest on.
+  /// A message that an answer can be based on.
   public struct Source: Sendable, Hashable {
-    /// The number by which an answer cites the message, from 1 on.
+    /// The number by which an answer cites the message, starting at 1.
     public var number: Int
-    /// The message.
+    /// The message as the search found it.
     public var hit: MessageSearch.Hit
   }
 
-  /// Something that the assistant did, or wants to do.
+  /// An action that the assistant performed, proposed or was refused.
   public struct Action: Sendable, Hashable {
-    /// The id, by which a proposal is confirmed.
+    /// The id of the action, by which a proposal is confirmed.
     public var id: String
-    /// What it is.
+    /// The stored record of the action.
     public var record: AIAction
   }
 
-  /// Why a question has no answer.
+  /// The reason that a question has no answer.
   public enum Failure: Error, Sendable, Hashable {
-    /// The user has no such conversation.
+    /// The user has no conversation with the given id.
     case unknownConversation
     /// The request's id belongs to a question with other words.
     case otherQuestion
-    /// The same question is being answered, for this time at most.
+    /// Another attempt is answering the question.
+    ///
+    /// Its claim lasts for at most the given time.
     case inProgress(for: Duration)
     /// No model is configured.
     case notConfigured
-    /// The model cannot be asked, for this reason.
+    /// The model cannot be asked because of the given error.
     case unavailable(ServiceError)
   }
 }
 
 extension Assistant.Failure {
-  /// What a user may read.
+  /// The text shown to the user.
   var note: String {
     switch self {
     case .unknownConversation: "There is no such conversation."

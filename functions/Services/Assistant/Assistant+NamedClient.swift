@@ -5,10 +5,11 @@ extension Assistant {
   private static let contactsMax = 1000
   private static let chatsMax = 100
 
-  /// The one client whom a request names by the name that the caller gave them; nil otherwise.
+  /// The id of the only client named by a request; nil otherwise.
   ///
-  /// Names that others choose name nobody: they could be any word of the question. A name that two
-  /// clients have says of neither that they are meant.
+  /// Only the names that the caller gave to contacts count. Names that other people choose for
+  /// themselves could be any word of the question. A name that two clients share identifies neither
+  /// of them.
   func client(namedBy asks: AskedFor, of uid: String) async throws -> String? {
     guard asks.isRequest else { return nil }
     let contacts = try await firestore.collection(Contact.collection).document(uid)
@@ -20,7 +21,7 @@ extension Assistant {
     return named.count == 1 ? named.first?.id : nil
   }
 
-  /// The chats of a user with one client alone.
+  /// The one-to-one chats of a user with a client.
   func chats(of uid: String, with client: String) async throws -> Set<DocumentReference> {
     let chats = try await firestore.collection(Chat.collection)
       .where("members", .arrayContains, uid).limit(Self.chatsMax).get()

@@ -3,23 +3,25 @@ import Logging
 import PsstModels
 
 extension Assistant {
-  /// The messages of a conversation that stay word for word, when those before are summed up.
+  /// The latest messages that are kept verbatim when the earlier ones are summarized.
   private static let messagesKept = 4
-  /// The messages after which a conversation is summed up, before any of them is left out.
+  /// The number of messages that triggers a summary, before any message is left out.
   private static let messagesMax = 40
-  /// The most that is summed up at a time, as JSON.
+  /// The most bytes of JSON that one summary covers.
   private static let bytesMax = 30_000
-  /// The part of a message that is summed up, as JSON, so that a question and its answer fit.
+  /// The most bytes of JSON of one message that are summarized.
+  ///
+  /// A question and its answer fit together.
   private static let messageBytesMax = 12_000
   private static let summaryBytesMax = 4000
   private static let timeMaxOfSummary: Duration = .seconds(20)
-  /// The time after a failed summary in which none is tried, in microseconds.
+  /// The time without another attempt after a failed summary, in microseconds.
   private static let pause: Int64 = 600_000_000
 
-  /// Replaces what was said long ago by a summary, once there is too much of it.
+  /// Replaces the oldest part of a long conversation by a summary.
   ///
-  /// Returns the tokens used. Where the summary fails, the question comes with fewer messages, and
-  /// a question some minutes later tries again.
+  /// Returns the tokens used. If the summary fails, the model gets fewer earlier messages, and a
+  /// question some minutes later tries again.
   func summarize(
     _ context: inout AssistantContext,
     _ turn: AssistantMemory.Turn,
@@ -32,7 +34,7 @@ extension Assistant {
     else { return TokenUsage() }
     if let end = turn.conversation.noSummaryBefore {
       let left = end.microseconds - turn.time.microseconds
-      // A clock that was set back since makes no pause longer.
+      // A clock that was set back since does not make the pause longer.
       if (1...Self.pause).contains(left) { return TokenUsage() }
     }
     var bytes = 0

@@ -8,7 +8,9 @@ import PsstModels
   import Foundation
 #endif
 
-/// Answers a trainer's questions from the messages that the trainer may read, and acts for them.
+/// An assistant that answers a trainer's questions and acts for the trainer.
+///
+/// Its answers are based on the messages that the trainer may read.
 public struct Assistant: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
@@ -19,16 +21,16 @@ public struct Assistant: Sendable {
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Date
 
-  /// The messages that are looked up for a question.
+  /// The maximum number of search results for a question.
   private static let hitsMax = 20
-  /// The time that an answer may take; the function's own timeout comes later.
+  /// The time limit of an answer, shorter than the function's timeout.
   private static let timeMax: Duration = .seconds(90)
-  /// The longest question in characters.
+  /// The maximum length of a question in Unicode scalars.
   public static let questionCharactersMax = 4000
-  /// The longest id of a request in bytes.
+  /// The maximum length of a request's id in bytes.
   public static let requestIDBytesMax = 128
 
-  /// An assistant over a database, without a model where none is configured.
+  /// Creates an assistant; `model` is nil if no chat model is configured.
   init(
     firestore: Firestore,
     documents: DocumentReader,
@@ -47,13 +49,14 @@ public struct Assistant: Sendable {
     actions = AssistantActions(firestore: firestore, documents: documents, memory: memory)
   }
 
-  /// Answers a question, and reports what happens meanwhile.
+  /// Answers a question, and reports progress to `onEvent`.
   ///
-  /// A question with a request's id that was answered before gets the same answer, without asking
-  /// the model. While the model cannot be asked, a question that searches is answered with the
-  /// messages found. What has been done by then is in the answer in any case. Throws `Failure`,
-  /// `FirestoreError`, and what `onEvent` throws; the same question can then be sent again, and
-  /// does nothing twice.
+  /// If the question has a request's id and was answered before, the stored answer is returned
+  /// without asking the model. While the model cannot be asked, a question that searches is
+  /// answered with the messages found. The answer always includes the actions carried out so far.
+  ///
+  /// Throws `Failure`, `FirestoreError`, and any error that `onEvent` throws. The question can then
+  /// be sent again, and no action is repeated.
   public func answer(
     _ question: Question,
     onEvent: @escaping @Sendable (Event) async throws -> Void = { _ in }
@@ -101,7 +104,7 @@ public struct Assistant: Sendable {
     }
   }
 
-  /// Carries out what was proposed to a user, once, or declines it.
+  /// Carries out a proposed action at most once, or declines it.
   ///
   /// Throws `ConfirmationError` and `FirestoreError`.
   public func confirm(_ actionID: String, accept: Bool, by uid: String) async throws -> Action {
@@ -115,7 +118,7 @@ public struct Assistant: Sendable {
     return Action(id: recorded.id, record: recorded.action)
   }
 
-  /// The time now, in microseconds as documents have it.
+  /// The current time, in microseconds as in documents.
   private var time: Timestamp { Self.time(now()) }
 
   private static func time(_ date: Date) -> Timestamp {
@@ -184,7 +187,7 @@ public struct Assistant: Sendable {
         sources: run.tools.sources.cited(in: ending.text),
         actions: run.actions,
         usage: summaryUsage + run.usage,
-        // An answer without a word is none of the model's.
+        // An answer without text does not come from the model.
         model: ending.text.isEmpty ? nil : model.name,
         shortcoming: ending.shortcoming
       )
@@ -201,10 +204,10 @@ public struct Assistant: Sendable {
     }
   }
 
-  /// The answer, stored in its conversation; another attempt's where that came first.
+  /// Stores an answer in its conversation and returns the answer that counts.
   ///
-  /// What was done cannot be taken back, so the caller gets the answer even where it cannot be
-  /// stored, which it says.
+  /// If another attempt stored its answer first, that answer is returned. Actions cannot be undone,
+  /// so if storing fails, the caller still gets the answer, with a note that it is not stored.
   private func ended(
     _ turn: AssistantMemory.Turn,
     with answer: Answer,
@@ -226,7 +229,7 @@ public struct Assistant: Sendable {
         return try await stored(standing, in: turn.conversationID, for: caller)
       }
       if message.answer?.actionIds != own.answer?.actionIds {
-        // A commit whose outcome this attempt did not hear of was made.
+        // This attempt got no confirmation for a commit that did succeed.
         answer.actions = try await recorded(own.answer?.actionIds ?? [])
       }
       return answer
@@ -239,7 +242,7 @@ public struct Assistant: Sendable {
     }
   }
 
-  /// An answer as it was given before, with the messages that the caller may read now.
+  /// A stored answer, with those of its sources that the caller may still read.
   private func stored(
     _ message: AIMessage,
     in conversationID: String,
@@ -277,7 +280,7 @@ public struct Assistant: Sendable {
     try await actions.recorded(actionIDs).map { Action(id: $0.id, record: $0.action) }
   }
 
-  /// Whether a question asks for something that messages may have the words of.
+  /// Returns true if a search for messages can answer the question.
   private static func isSearch(_ question: String) -> Bool {
     let beginning = question.lowercased().split { !$0.isLetter }.first.map(String.init) ?? ""
     return question.contains("?") || question.contains("？") || searchWords.contains(beginning)
@@ -290,7 +293,7 @@ public struct Assistant: Sendable {
 }
 
 extension AIAnswer {
-  /// An answer as it is stored.
+  /// Creates the stored form of an answer.
   fileprivate init(_ answer: Assistant.Answer) {
     self.init(
       sources: answer.sources.map { source in

@@ -7,38 +7,41 @@ public import PsstModels
   import Foundation
 #endif
 
-/// Carries out what an assistant does in its caller's name, each action once, and keeps a record.
+/// The executor of the actions that an assistant takes in its caller's name.
 ///
-/// The record, the check and the effect are one transaction, and the action's id follows from its
-/// place in the question's turn: when the turn is continued, because its answer was lost, it finds
-/// what it did before, in whatever words the model asks for it then.
+/// Each action is executed once and recorded. The record, the check and the effect are written in
+/// one transaction. The action's id is derived from its position in the question's turn. When a
+/// turn continues because its answer was lost, it therefore finds its earlier actions, even if the
+/// model words them differently.
 struct AssistantActions: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
   let memory: AssistantMemory
 
-  /// How long a proposal waits for its confirmation.
+  /// The time in which a proposal can be confirmed, in microseconds.
   static let confirmationTime: Int64 = 600_000_000
 
-  /// The commands that a model may call, by their names.
+  /// The types of the commands that a model may call.
   static let commands: [any AssistantCommand.Type] = [
     ScheduleCall.self, SetReminder.self, SendMessage.self,
   ]
 
-  /// An action with its id.
+  /// A recorded action with its id.
   struct Recorded: Sendable, Hashable {
     var id: String
     var action: AIAction
-    /// Whether an earlier attempt to answer the question recorded it.
+    /// True if an earlier attempt to answer the question recorded the action.
     var isEarlier = false
   }
 
-  /// Does or proposes what a model wants; what is not allowed is recorded as refused.
+  /// Carries out or proposes a command; a command that is not allowed is recorded as refused.
   ///
-  /// What the question itself asks for is done at once. `ordinal` counts the actions of the same
-  /// tool that the turn has before this one; what an earlier attempt did in this place stands for
-  /// it, and what an earlier attempt only proposed is replaced. Throws `FirestoreError`, and
-  /// `AssistantMemory.ClaimLostError` when another attempt has the question.
+  /// An action that the question itself asks for is carried out at once. `ordinal` is the number of
+  /// earlier actions of the same tool in the turn. If an earlier attempt recorded an action at this
+  /// position, that record is returned, unless it is only a proposal, which is replaced.
+  ///
+  /// Throws `FirestoreError`, and `AssistantMemory.ClaimLostError` if another attempt has claimed
+  /// the question.
   func perform<Command: AssistantCommand>(
     _ command: Command,
     _ ordinal: Int,
@@ -87,11 +90,12 @@ struct AssistantActions: Sendable {
     }
   }
 
-  /// Carries out what was proposed to a caller, or declines it.
+  /// Carries out an action proposed to the caller, or declines it.
   ///
-  /// What is no longer allowed becomes refused, with the reason. Saying the same twice changes
-  /// nothing. A proposal whose target has another name now is not carried out: the record gets the
-  /// new name, for the caller to decide again. Throws `ConfirmationError` and `FirestoreError`.
+  /// An action that is no longer allowed is recorded as refused, with the reason. Repeating the
+  /// same decision changes nothing. If the target's name has changed since the proposal, the action
+  /// is not carried out: its record gets the new name, and the caller decides again. Throws
+  /// `ConfirmationError` and `FirestoreError`.
   func confirm(
     _ actionID: String,
     accept: Bool,
@@ -138,9 +142,9 @@ struct AssistantActions: Sendable {
     return try outcome.get()
   }
 
-  /// Actions by their ids, as they are now, in the order of the ids; deleted ones are left out.
+  /// Returns the current records of actions, in the order of the ids.
   ///
-  /// Throws `FirestoreError`.
+  /// Deleted actions are left out. Throws `FirestoreError`.
   func recorded(_ ids: [String]) async throws -> [Recorded] {
     let actions = firestore.collection(AIAction.collection)
     let references = ids.filter(\.isDocumentID).map { actions.document($0) }
@@ -185,14 +189,16 @@ struct AssistantActions: Sendable {
   }
 }
 
-/// Why a proposal cannot be confirmed or declined.
+/// The reason that a proposal cannot be confirmed or declined.
 public enum ConfirmationError: Error, Sendable, Hashable {
-  /// There is no such proposal of this caller.
+  /// The caller has no proposal with the given id.
   case unknown
-  /// Its time is over.
+  /// The time to confirm the proposal has passed.
   case expired
-  /// The caller has said the opposite before, or it was not allowed any more.
+  /// The caller decided otherwise before, or the action was no longer allowed.
   case settled(AIAction.Status)
-  /// The person or group that it is for has another name now, or the group other members.
+  /// The target now has the given name.
+  ///
+  /// The person or group was renamed, or the members of the group changed.
   case targetChanged(String)
 }

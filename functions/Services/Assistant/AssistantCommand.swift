@@ -1,20 +1,22 @@
 import FirestoreClient
 import PsstModels
 
-/// What an assistant does in somebody's name, as a tool's arguments describe it.
+/// An action that an assistant takes in a user's name, decoded from a tool's arguments.
 protocol AssistantCommand: AssistantTool {
-  /// Whether the question asks for just this, so that it is done at once and not only proposed.
+  /// Returns true if the question asks for exactly this action.
+  ///
+  /// The action is then carried out at once instead of only proposed.
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool
 
-  /// Throws `ActionRefusal` where the caller could not do this themself now.
+  /// Throws `ActionRefusal` if the caller could not do this themself now.
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws
 
-  /// The name of the person or the group that the command is for; nil for the caller alone.
+  /// The name of the person or group addressed; nil if it is the caller.
   ///
-  /// It is what the caller decides by, so it does not come from the model.
+  /// The caller decides by this name, so it never comes from the model.
   func targetName(_ reader: ActionReader) async throws -> String?
 
-  /// Writes what the command is about, under the action's id, and returns the document's place.
+  /// Writes the command's document, with the action's id, and returns its reference.
   func write(
     _ caller: AssistantCaller,
     actionID: String,
@@ -23,35 +25,36 @@ protocol AssistantCommand: AssistantTool {
   ) throws -> DocumentReference
 }
 
-/// A question with what it allows to do at once.
+/// A question, and the actions that may be taken for it at once.
 struct AssistantQuestion: Sendable {
   var asks: AskedFor
-  /// The one client whom it names, as the caller's contacts do; nil for none, and for several.
+  /// The only client that the question names, as in the caller's contacts; nil otherwise.
   var client: String?
-  /// The chats with that client, if messages to these may be sent without asking.
+  /// The chats with `client` to which messages may be sent without confirmation.
   var openChats: Set<DocumentReference> = []
-  /// The tools that have acted for it already.
+  /// The tools that have already carried out an action for the question.
   var done: Set<String> = []
 
-  /// Whether a tool may act at once: each acts so once for a question.
+  /// Returns true if a tool may act at once, which it may do once per question.
   ///
-  /// What an earlier attempt has done counts for all tools, because it may be what was asked for.
+  /// After an action of an earlier attempt no tool may act at once, because that action may be the
+  /// requested one.
   func allows(_ tool: String) -> Bool { !wasActedFor && !done.contains(tool) }
 
-  /// Whether an earlier attempt to answer the question has done something.
+  /// True if an earlier attempt to answer the question carried out an action.
   var wasActedFor = false
 }
 
-/// The one whom the assistant serves.
+/// The user whom the assistant serves.
 struct AssistantCaller: Sendable {
   var uid: String
-  /// The time at which they asked, or said yes.
+  /// The time of the question or the confirmation.
   var now: Timestamp
-  /// Where their clock hangs.
+  /// The time zone of the user.
   var zone: AssistantZone
 }
 
-/// Why an action is not allowed, as the model and the caller may read it.
+/// The reason that an action is not allowed, readable for the model and the caller.
 struct ActionRefusal: Error, Sendable, Hashable {
   var reason: String
 
@@ -60,26 +63,26 @@ struct ActionRefusal: Error, Sendable, Hashable {
   }
 }
 
-/// Reads what the checks of commands need, in the transaction that writes.
+/// A reader of the documents that commands check, within the transaction that writes.
 struct ActionReader: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
   let transaction: Transaction
-  /// The one for whom the command is checked.
+  /// The id of the user for whom the command is checked.
   let uid: String
 
-  /// The role of a user; nil for nobody, and for an unknown role.
+  /// The role of a user; nil if the user does not exist or has an unknown role.
   func role(of uid: String) async throws -> User.Role? {
     let user = try await transaction.get(firestore.collection(User.collection).document(uid))
     return documents.read(user, as: User.self)?.value?.effectiveRole
   }
 
-  /// Whether a client is among a trainer's contacts.
+  /// Returns true if a client is one of a trainer's contacts.
   func isContact(_ clientID: String, of trainerID: String) async throws -> Bool {
     try await contactName(of: clientID, at: trainerID) != nil
   }
 
-  /// The name of a client among a trainer's contacts; nil when the client is none of them.
+  /// The name of a client in a trainer's contacts; nil if the client is not a contact.
   func contactName(of clientID: String, at trainerID: String) async throws -> String? {
     let reference = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
     let contact = try await transaction.get(reference)
@@ -88,7 +91,9 @@ struct ActionReader: Sendable {
     return ""
   }
 
-  /// The name that the caller knows somebody by: that of their contact, or the person's own.
+  /// The name by which the caller knows a user.
+  ///
+  /// It is the name of the caller's contact, or else the user's own name, or else the user's id.
   func name(of uid: String) async throws -> String {
     let contact = try await contactName(of: uid, at: self.uid) ?? ""
     if !contact.isEmpty { return contact.asName }
@@ -97,7 +102,7 @@ struct ActionReader: Sendable {
     return name.isEmpty ? uid : name.asName
   }
 
-  /// A chat; nil when there is none that can be read.
+  /// The chat with an id; nil if it does not exist or cannot be read.
   func chat(_ chatID: String) async throws -> Chat? {
     let chat = try await transaction.get(firestore.collection(Chat.collection).document(chatID))
     return documents.read(chat, as: Chat.self)?.value
@@ -105,9 +110,10 @@ struct ActionReader: Sendable {
 }
 
 extension String {
-  /// A name that others may have chosen, as a line of a dialog shows it.
+  /// The string as a single line of at most 100 bytes, to show a name in a dialog.
   ///
-  /// Characters that turn the direction of the text around are left out.
+  /// Other users may have chosen the name, so control characters for the text direction are left
+  /// out.
   var asName: String {
     let scalars = unicodeScalars.filter { scalar in
       switch scalar.value {
@@ -118,7 +124,7 @@ extension String {
     return String(String.UnicodeScalarView(scalars)).oneLine.prefix(bytesMax: 100)
   }
 
-  /// Throws `ActionRefusal` for a blank text, or one with more characters.
+  /// Throws `ActionRefusal` for a blank text, or one with more Unicode scalars than the limit.
   func checked(_ name: String, charactersMax: Int) throws {
     guard contains(where: { !$0.isWhitespace }) else { throw ActionRefusal("\(name) is blank") }
     guard unicodeScalars.count <= charactersMax else {

@@ -7,13 +7,13 @@ import PsstModels
   import Foundation
 #endif
 
-/// What a model is given with a question.
+/// The context that a model gets with a question.
 ///
-/// Everything that people wrote is JSON in the user's turn, apart from the instructions: the words
-/// of others are data, whatever they ask for.
+/// Everything that people wrote is JSON in the user's turn, separate from the instructions. Texts
+/// of other people are data, even if they contain instructions.
 struct AssistantContext: Sendable {
   var question: String
-  /// What earlier attempts to answer the question did, before their answer was lost.
+  /// The actions of earlier attempts whose answer was lost.
   var earlierActions: [AIAction] = []
   var hits: [MessageSearch.Hit]
   var history: [AIMessage]
@@ -21,17 +21,17 @@ struct AssistantContext: Sendable {
   var preferences: AssistantPreferences
   var caller: AssistantCaller
 
-  /// The bytes of messages that a question comes with, as JSON: at about four a token.
+  /// The most bytes of messages in a question's context, as JSON, at about four bytes per token.
   private static let messageBytesMax = 12_000
-  /// The bytes of earlier turns that a question comes with, as JSON.
+  /// The most bytes of earlier turns in a question's context, as JSON.
   static let historyBytesMax = 16_000
-  /// The part of a message that is shown, as JSON.
+  /// The most bytes of one message, as JSON.
   private static let textBytesMax = 1000
-  /// The part of an earlier question or answer that is shown, as JSON.
+  /// The most bytes of an earlier question or answer, as JSON.
   private static let saidBytesMax = 6000
   private static let preferenceBytesMax = 200
 
-  /// A message as a model reads it.
+  /// A message in the form that the model reads.
   struct Message: Encodable {
     var chatId: String
     var messageId: String
@@ -75,9 +75,9 @@ struct AssistantContext: Sendable {
     var earlierInShort: String
   }
 
-  /// The messages that fit, the best first.
+  /// The messages that fit into the context, best first.
   ///
-  /// Of two messages that are about as close to the question the later one comes first.
+  /// If two messages are about equally close to the question, the later one comes first.
   var best: [MessageSearch.Hit] {
     var bytes = 0
     let ranked = hits.enumerated().sorted { left, right in
@@ -91,7 +91,7 @@ struct AssistantContext: Sendable {
     }
   }
 
-  /// The turns with which a model is asked, the last one with the messages offered.
+  /// The turns to send to the model; the last one contains the question and `sources`.
   func turns(offering sources: [Assistant.Source]) -> [ChatTurn] {
     let request = Request(
       question: question,
@@ -115,9 +115,10 @@ struct AssistantContext: Sendable {
       } + [.user(Self.json(request))]
   }
 
-  /// The latest turns that fit, whole: each question with its answer, both shortened if need be.
+  /// The latest turns that fit.
   ///
-  /// The numbers by which an earlier answer cites messages mean other ones now.
+  /// A question and its answer stay together, each shortened if necessary. Citations are removed
+  /// from earlier answers, because the numbers now refer to other messages.
   private var recent: [AIMessage] {
     let shortened = history.map { message in
       var message = message
@@ -133,12 +134,12 @@ struct AssistantContext: Sendable {
     return Array(shortened.suffix(2 * turns.count))
   }
 
-  /// A text without the numbers by which it cites messages.
+  /// Returns a text without its citations, such as `[2]`.
   static func uncited(_ text: String) -> String {
     text.replacing(#/ ?\[\d{1,3}\]/#, with: "")
   }
 
-  /// The bytes that messages of a conversation take as JSON.
+  /// The size of a conversation's messages as JSON, in bytes.
   static func bytes(of messages: some Collection<AIMessage>) -> Int {
     messages.reduce(0) { $0 + json($1.content).utf8.count }
   }
@@ -174,15 +175,15 @@ struct AssistantContext: Sendable {
   static func json(_ value: some Encodable) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Texts, numbers and lists of them can always be encoded.
+    // Encoding never fails for texts, numbers and lists of them.
     return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
   }
 }
 
 extension String {
-  /// The longest beginning that takes no more than so many bytes inside a JSON string.
+  /// Returns the longest prefix that takes at most the given bytes inside a JSON string.
   ///
-  /// A control character takes up to six bytes there, a quotation mark two.
+  /// A control character takes up to six bytes there, and a quotation mark two.
   func prefix(jsonBytesMax: Int) -> String {
     var bytes = 0
     let scalars = unicodeScalars.prefix { scalar in

@@ -1,18 +1,18 @@
-/// The time by which a question has to be answered.
+/// The deadline for the answer to a question.
 struct AssistantDeadline: Sendable {
   private let time: Duration
   private let elapsed: @Sendable () -> Duration
 
-  /// A deadline a time from now, measured by a clock.
+  /// Creates a deadline that is the given time from now, measured by a clock.
   init(after time: Duration, on clock: any Clock<Duration>) {
     self.time = time
     elapsed = Self.stopwatch(clock)
   }
 
-  /// The time left; zero when it is over.
+  /// The remaining time; zero after the deadline.
   var left: Duration { max(.zero, time - elapsed()) }
 
-  /// Whether no time is left.
+  /// True if no time is left.
   var isOver: Bool { left == .zero }
 
   private static func stopwatch<C: Clock<Duration>>(_ clock: C) -> @Sendable () -> Duration {

@@ -1,39 +1,41 @@
-/// Decides what an assistant does next, from what was said and done so far.
+/// The state machine that decides an assistant's next step.
 ///
-/// It asks no model, calls no tool and knows no time of its own: the caller does what `next` says
-/// and reports what came of it. A loop therefore runs the same in a test.
+/// It calls no model and no tool, and has no clock. The caller performs the step in `next` and
+/// reports its result, so tests can run a loop without other services.
 struct AssistantLoop: Sendable {
-  /// What one question may use.
+  /// The limits of one question.
   struct Limits: Sendable, Hashable {
-    /// The most times that the model is asked.
+    /// The maximum number of requests to the model.
     var stepsMax = 6
-    /// The most calls of tools that one step of the model may make; further ones are refused.
+    /// The maximum number of tool calls in one step; further calls are refused.
     var callsPerStepMax = 8
-    /// The tokens after which the model has to answer with what it has.
+    /// The number of tokens after which the model must answer without more tools.
     var tokensMax = 30_000
-    /// The wrong calls that a model may correct; after one more it has to answer without tools.
+    /// The number of invalid calls a model may correct.
+    ///
+    /// After one more invalid call it must answer without tools.
     var correctionsMax = 1
-    /// The bytes of all results of tools together; further ones are withheld.
+    /// The maximum size of all tool results together, in bytes; further results are withheld.
     var resultBytesMax = 40_000
   }
 
-  /// What to do next.
+  /// The next step for the caller.
   enum Next: Sendable, Hashable {
-    /// Ask the model; without tools it has to answer.
+    /// Ask the model. Without tools it must answer.
     case ask([ChatTurn], withTools: Bool)
     /// Call the tools, and report all results.
     case call([ToolCall])
-    /// Give this answer.
+    /// End with this answer.
     case end(Ending)
   }
 
-  /// How a question ended.
+  /// The end of a question, with its answer and reason.
   struct Ending: Sendable, Hashable {
-    /// The answer; empty when the model said nothing.
+    /// The text of the answer; empty if the model said nothing.
     var text: String
     var reason: Reason
 
-    /// What the answer lacks, as the caller may read it; nil for a whole answer.
+    /// The reason that the answer is incomplete, for the caller; nil if it is complete.
     var shortcoming: String? {
       switch reason {
       case .answered: text.isEmpty ? "The assistant gave no answer." : nil
@@ -46,25 +48,25 @@ struct AssistantLoop: Sendable {
     }
   }
 
-  /// Why nothing more is done.
+  /// The reason that a loop ended.
   enum Reason: String, Sendable, Hashable, Codable {
-    /// The model has answered.
+    /// The model answered.
     case answered
-    /// The model's answer is as long as it may be, and broke off.
+    /// The model's answer reached the length limit and was cut off.
     case cutOff
-    /// The model has been asked as often as it may be.
+    /// The limit of requests to the model was reached.
     case steps
-    /// The question has used as many tokens as it may.
+    /// The limit of tokens was reached.
     case tokens
-    /// No more money may be spent today.
+    /// The spending limit of the day was reached.
     case spending
-    /// There is no time for another step.
+    /// No time is left for another step.
     case time
-    /// The model, or what a tool needs, cannot be reached any more.
+    /// The model, or a service that a tool needs, became unavailable.
     case unavailable
   }
 
-  /// One turn of the model, with what its tools answered.
+  /// One turn of the model, with the results of its tool calls.
   struct Step: Sendable, Hashable {
     var reply: ChatReply
     var results: [ToolResult] = []
@@ -77,19 +79,19 @@ struct AssistantLoop: Sendable {
   private var resultBytes = 0
   private var stop: Ending?
 
-  /// A loop for a question, which comes with its instructions and its context.
+  /// Creates a loop for a question with its instructions and context.
   init(_ question: [ChatTurn], limits: Limits = Limits()) {
     self.question = question
     self.limits = limits
   }
 
-  /// The tokens of all steps.
+  /// The tokens used by all steps.
   var usage: TokenUsage { steps.reduce(TokenUsage()) { $0 + $1.reply.usage } }
 
-  /// Whether the model has said anything but calls.
+  /// True if the model has produced text, not only tool calls.
   var hasSpoken: Bool { steps.contains { !$0.reply.text.isEmpty } }
 
-  /// What to do next; the same until something is reported.
+  /// The next step, which changes only when the caller reports a result.
   var next: Next {
     guard let last = steps.last else {
       return stop.map { .end($0) } ?? .ask(question, withTools: true)
@@ -98,7 +100,7 @@ struct AssistantLoop: Sendable {
       let reason = last.reply.isCutOff ? Reason.cutOff : .answered
       return .end(stop ?? Ending(text: last.reply.text, reason: reason))
     }
-    // Effects of calls that the model has made already are not left half done.
+    // Calls that the model has already made are completed.
     if last.results.isEmpty {
       return .call(Array(last.reply.calls.prefix(limits.callsPerStepMax)))
     }
@@ -107,14 +109,14 @@ struct AssistantLoop: Sendable {
     return .ask(turns, withTools: reasonToAnswer == nil)
   }
 
-  /// Why the next turn of the model has to be its answer.
+  /// The reason that the next turn of the model must be its answer; nil if there is none.
   private var reasonToAnswer: Reason? {
     if steps.count == limits.stepsMax - 1 { return .steps }
     if usage.totalTokens >= limits.tokensMax { return .tokens }
     return wrongCalls > limits.correctionsMax ? .answered : nil
   }
 
-  /// What the model said so far, with the question.
+  /// The question, and the model's turns and tool results so far.
   private var turns: [ChatTurn] {
     question
       + steps.flatMap { step -> [ChatTurn] in
@@ -123,15 +125,15 @@ struct AssistantLoop: Sendable {
       }
   }
 
-  // MARK: What happened
+  // MARK: Reports of the caller
 
-  /// The model has spoken.
+  /// Records a turn of the model.
   ///
-  /// Its calls get ids that are there and different, whatever the model wrote.
+  /// Missing and duplicate ids of calls are replaced by unique ids.
   mutating func said(_ reply: ChatReply) {
     var reply = reply
     if let reason = reasonToAnswer {
-      // It was offered no tools.
+      // The model was offered no tools for this turn.
       reply.calls = []
       if reply.text.isEmpty { stop(for: reason) }
     }
@@ -145,9 +147,9 @@ struct AssistantLoop: Sendable {
     steps.append(Step(reply: reply))
   }
 
-  /// The tools have answered, in the order of the calls.
+  /// Records the results of the tool calls, in the order of the calls.
   ///
-  /// Calls beyond the most that a step may make are answered here.
+  /// Calls beyond the limit per step get a refusal as their result.
   mutating func answered(_ results: [ToolResult]) {
     let excess = steps[steps.count - 1].reply.calls.count - results.count
     let refusal = ToolResult(
@@ -159,7 +161,7 @@ struct AssistantLoop: Sendable {
     wrongCalls += results.count { $0.isWrongCall }
   }
 
-  /// A result, or a note in its place where the model has read as much as it may.
+  /// Returns a result, or an error in its place if the size limit is reached.
   private mutating func bounded(_ result: ToolResult) -> ToolResult {
     guard resultBytes + result.text.utf8.count <= limits.resultBytesMax else {
       var result = result
@@ -170,17 +172,19 @@ struct AssistantLoop: Sendable {
     return result
   }
 
-  /// The question has to end here, with what the model was saying; what it said last if nothing.
+  /// Ends the loop with the text that the model was producing.
+  ///
+  /// If `text` is empty, the text of its last turn is used.
   mutating func stop(for reason: Reason, saying text: String = "") {
     let words = text.isEmpty ? steps.last?.reply.text ?? "" : text
     stop = stop ?? Ending(text: words, reason: reason)
   }
 }
 
-/// What a tool answered to a call.
+/// The result of a tool call.
 struct ToolResult: Sendable, Hashable {
-  /// What the model gets to read.
+  /// The text that the model reads.
   var text: String
-  /// Whether the call could not be made: no such tool, or wrong arguments.
+  /// True if the call was invalid: an unknown tool or wrong arguments.
   var isWrongCall = false
 }

@@ -2,35 +2,37 @@ import FirestoreClient
 import Logging
 import PsstModels
 
-/// The conversations of users with the assistant, as they are stored.
+/// The stored conversations of users with the assistant.
 ///
-/// A question is stored before it is answered, and its answer after it. The attempt that answers a
-/// question holds a claim on it, which it renews; an attempt that has lost its claim does nothing
-/// more. A question without an answer can be sent again and continues its turn, with the actions
-/// that earlier attempts recorded.
+/// A question is stored before it is answered, and its answer afterwards. The attempt that answers
+/// a question holds a claim on it and renews the claim. An attempt that has lost its claim makes no
+/// more changes. A question without an answer can be sent again. It then continues its turn, with
+/// the actions that earlier attempts recorded.
 struct AssistantMemory: Sendable {
   let firestore: Firestore
   let clock: any Clock<Duration>
   let now: @Sendable () -> Timestamp
 
-  /// The latest answers that are read; older ones are in the summary.
+  /// The number of latest answers that are read; the summary covers older ones.
   private static let answersMax = 30
-  /// The latest questions among which an unanswered one is looked for.
+  /// The number of latest questions that are searched for an unanswered one.
   private static let questionsMax = 10
-  /// The time within which an unanswered question that is sent again is the same one.
+  /// The time within which a repeated question continues its unanswered turn, in microseconds.
   private static let repetitionTime: Int64 = 600_000_000
-  /// How long a claim lasts without renewal, and so how long a killed attempt blocks its question.
+  /// The duration of a claim without renewal, in microseconds.
+  ///
+  /// It is also the time for which a killed attempt blocks its question.
   private static let claimTime: Int64 = 30_000_000
-  /// The time between two renewals of a claim.
+  /// The interval between renewals of a claim.
   private static let renewalInterval: Duration = .seconds(10)
 
-  /// A question as it arrives.
+  /// A question as it arrives from the client.
   struct Question: Sendable {
     var uid: String
     var text: String
-    /// The conversation that goes on; nil begins one.
+    /// The id of the conversation to continue; a new conversation begins if nil.
     var conversationID: String?
-    /// The client's id for this question; the same when it is sent again.
+    /// The client's id for this question, the same each time it is sent.
     var requestID: String?
   }
 
@@ -38,37 +40,37 @@ struct AssistantMemory: Sendable {
   struct Turn: Sendable {
     var uid: String
     var conversationID: String
-    /// The same for a question that is sent again.
+    /// The id of the turn, the same each time the question is sent.
     var id: String
-    /// The attempt that holds the claim.
+    /// The id of the attempt that holds the claim.
     var attemptID: String
-    /// When the question was asked.
+    /// The time of the question.
     var time: Timestamp
-    /// What was said before, each question followed by its answer.
+    /// The earlier messages, each question followed by its answer.
     var history: [AIMessage]
     var conversation: AIConversation
-    /// The actions that earlier attempts at this question recorded, in order.
+    /// The ids of the actions that earlier attempts recorded, in order.
     var actionIDs: [String]
   }
 
-  /// What a question meets.
+  /// The result of beginning a question.
   enum Beginning: Sendable {
-    /// It is to be answered.
+    /// The question must be answered.
     case turn(Turn)
-    /// It was answered before, with this message.
+    /// The question was answered before, with this message.
     case answered(AIMessage, conversationID: String)
-    /// It is being answered, and its claim lasts this long without renewal.
+    /// Another attempt is answering the question. Its claim lasts this long without renewal.
     case inProgress(for: Duration)
-    /// The user has no such conversation.
+    /// The user has no conversation with the given id.
     case unknownConversation
     /// The request's id belongs to a question with other words.
     case otherQuestion
   }
 
-  /// Another attempt has the question now, or has answered it.
+  /// The error thrown if another attempt has claimed or answered the question.
   struct ClaimLostError: Error {}
 
-  // MARK: Places
+  // MARK: Document references
 
   private func conversations(of uid: String) -> CollectionReference {
     firestore.collection(User.collection).document(uid).collection(AIConversation.collection)
@@ -91,10 +93,11 @@ struct AssistantMemory: Sendable {
 
   // MARK: Beginning
 
-  /// Begins a turn, or continues one that has no answer, and claims its question.
+  /// Begins a turn, or continues one without an answer, and claims its question.
   ///
-  /// A question with a request's id begins the conversation of that id unless another one is named,
-  /// so that it finds its turn again although its answer never arrived. Throws `FirestoreError`.
+  /// Unless a conversation is given, a question with a request's id uses that id for its
+  /// conversation, so a repeated question finds its turn even if the first answer never arrived.
+  /// Throws `FirestoreError`.
   func begin(_ question: Question) async throws -> Beginning {
     if let id = question.conversationID, !id.isDocumentID { return .unknownConversation }
     let conversations = conversations(of: question.uid)
@@ -149,7 +152,7 @@ struct AssistantMemory: Sendable {
     }
   }
 
-  /// What is stored of a question that was sent before.
+  /// The stored state of a question that may have been sent before.
   private enum Earlier {
     case new, otherQuestion
     case open(AIMessage)
@@ -189,9 +192,9 @@ struct AssistantMemory: Sendable {
     return open.map { .open($0.0) } ?? .new
   }
 
-  /// The turns that were answered by a model, the latest ones, each question before its answer.
+  /// The latest turns that a model answered, each question before its answer.
   ///
-  /// A summary of the future is none: the clock was set back since.
+  /// `summarized` is ignored if it is in the future, because the clock was set back since.
   private func history(
     after summarized: Timestamp?,
     at time: Timestamp,
@@ -219,7 +222,7 @@ struct AssistantMemory: Sendable {
     .flatMap { [$0.question, $0.answer] }
   }
 
-  /// A stored message; nil for one that is not there or cannot be read.
+  /// Decodes a stored message; nil if it does not exist or cannot be read.
   private static func message(_ snapshot: DocumentSnapshot) throws -> AIMessage? {
     guard snapshot.exists, let message = try snapshot.data(as: Lenient<AIMessage>.self).value,
       questionID(message.turnId).isDocumentID
@@ -233,19 +236,20 @@ struct AssistantMemory: Sendable {
     Timestamp(microseconds: time.microseconds + claimTime)
   }
 
-  /// How long a claim on a question lasts; nil where there is none.
+  /// The remaining time of a claim on a question; nil if there is no valid claim.
   ///
-  /// No claim lasts longer than from now on, whatever a clock that was set back since has written.
+  /// A claim that would last longer than a new one is ignored, because the clock was set back
+  /// since.
   private static func claimLeft(_ asked: AIMessage, at time: Timestamp) -> Duration? {
     guard let until = asked.claim?.until else { return nil }
     let left = until.microseconds - time.microseconds
     return (1...claimTime).contains(left) ? .microseconds(left) : nil
   }
 
-  /// Does the work of a turn while its claim is renewed.
+  /// Runs the work of a turn while renewing its claim.
   ///
-  /// Throws `ClaimLostError` when another attempt has the question, and what the work throws; the
-  /// work is cancelled then.
+  /// Throws `ClaimLostError` if another attempt has claimed the question, and any error of the
+  /// work. The work is then cancelled.
   func holding<Output: Sendable>(
     _ turn: Turn,
     _ work: @escaping @Sendable () async throws -> Output
@@ -279,7 +283,7 @@ struct AssistantMemory: Sendable {
     }
   }
 
-  /// Reads whether an attempt still has its question, so that a transaction acts only if it does.
+  /// Checks in a transaction that an attempt still holds its claim.
   ///
   /// Throws `ClaimLostError` and `FirestoreError`.
   func check(_ turn: Turn, _ transaction: Transaction) async throws {
@@ -289,16 +293,18 @@ struct AssistantMemory: Sendable {
     else { throw ClaimLostError() }
   }
 
-  /// Records an action of a turn, in the transaction that carries it out after `check`.
+  /// Records an action of a turn.
+  ///
+  /// Call it after `check`, in the transaction that carries out the action.
   func add(_ actionID: String, to turn: Turn, _ transaction: Transaction) throws {
     try transaction.update(question(of: turn), ["actionIds": .arrayUnion(actionID)])
   }
 
   // MARK: The end
 
-  /// Stores the answer of a turn with all the actions that its attempts recorded, and returns the
-  /// answer that stands: the first one that a model gave.
+  /// Stores the answer of a turn and returns the answer that counts.
   ///
+  /// The first answer of a model counts. It includes all actions that the turn's attempts recorded.
   /// Throws `FirestoreError`.
   func end(_ turn: Turn, with answer: AIMessage) async throws -> AIMessage {
     try await firestore.runTransaction { transaction in
@@ -318,7 +324,7 @@ struct AssistantMemory: Sendable {
     }
   }
 
-  /// What another attempt has made of a turn whose claim was lost.
+  /// The current state of a turn whose claim was lost.
   ///
   /// Throws `FirestoreError`.
   func outcome(of turn: Turn) async throws -> Beginning {
@@ -330,11 +336,11 @@ struct AssistantMemory: Sendable {
     return .inProgress(for: left ?? .seconds(1))
   }
 
-  /// Gives up a turn, so that its question can be sent again at once.
+  /// Releases the claim of a turn, so that its question can be sent again at once.
   ///
-  /// Where that fails, the claim ends by itself.
+  /// If that fails, the claim expires.
   func giveUp(_ turn: Turn) async {
-    // A separate task also gives up the turn of a cancelled call; its requests have timeouts.
+    // A separate task also releases the claim of a cancelled call; its requests have timeouts.
     await Task {
       do {
         try await firestore.runTransaction { transaction in
@@ -342,7 +348,7 @@ struct AssistantMemory: Sendable {
           try transaction.update(question(of: turn), ["claim": .delete])
         }
       } catch is ClaimLostError {
-        // The question is another attempt's to give up.
+        // The claim belongs to another attempt.
       } catch {
         Logger.current.warning(
           "A question stays claimed until its time is over",
@@ -354,7 +360,7 @@ struct AssistantMemory: Sendable {
 
   // MARK: The summary
 
-  /// Stores what the turns up to a question were about, unless a later summary is stored.
+  /// Stores a summary of the turns up to a question, unless a later summary is stored.
   ///
   /// Throws `FirestoreError`.
   func summarize(_ turn: Turn, as summary: String, until time: Timestamp) async throws {
@@ -373,7 +379,7 @@ struct AssistantMemory: Sendable {
     }
   }
 
-  /// Notes that a summary failed, so that the next questions do not pay for another one at once.
+  /// Records a failed summary, so that the next questions do not pay for another attempt.
   ///
   /// Throws `FirestoreError`.
   func summaryFailed(_ turn: Turn, noneBefore time: Timestamp) async throws {
@@ -383,6 +389,8 @@ struct AssistantMemory: Sendable {
 }
 
 extension AIMessage {
-  /// Whether an answer stands; one that no model gave is replaced when its question is sent again.
+  /// True if the answer is final.
+  ///
+  /// An answer that does not come from a model is replaced when its question is sent again.
   fileprivate var isFinal: Bool { answer?.model != nil }
 }

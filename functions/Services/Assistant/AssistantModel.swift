@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A model as one question may ask it: for its caller, and only until the deadline.
+/// A model for one question: it charges the question's caller and stops at the deadline.
 struct AssistantModel: Sendable {
   private let model: any ChatModel
   private let payer: Payer
@@ -19,18 +19,18 @@ struct AssistantModel: Sendable {
     self.deadline = deadline
   }
 
-  /// What came of asking.
+  /// The outcome of a request to the model.
   enum Outcome: Sendable {
     case reply(ChatReply)
-    /// The time was over, with what had been said by then.
+    /// The time ran out, with the text received by then.
     case timeIsUp(said: String)
-    /// The model failed, with what it had said by then.
+    /// The model failed, with the text received by then.
     case failed(ServiceError, said: String)
   }
 
-  /// Asks for the next turn of a conversation, for at most a time and until the deadline.
+  /// Requests the next turn of a conversation, within a time limit and the deadline.
   ///
-  /// Throws what `onText` throws, and `CancellationError`.
+  /// Throws any error that `onText` throws, and `CancellationError`.
   func ask(
     _ turns: [ChatTurn],
     tools: [ToolDescription] = [],
@@ -64,7 +64,7 @@ struct AssistantModel: Sendable {
   }
 }
 
-/// What a model has said so far.
+/// The text that a model has produced so far.
 private final class SpokenText: Sendable {
   private let all = Mutex("")
   var text: String { all.withLock { $0 } }

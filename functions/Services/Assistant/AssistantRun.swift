@@ -1,16 +1,18 @@
 import FirestoreClient
 
-/// Runs the loop of one question: asks the model, calls the tools, and keeps what was done.
+/// The execution of one question's loop.
+///
+/// It asks the model, calls the tools and collects the actions.
 struct AssistantRun {
   let model: AssistantModel
   private(set) var tools: AssistantTools
   let onEvent: @Sendable (Assistant.Event) async throws -> Void
-  /// What was done, proposed and refused so far, each once.
+  /// The actions that were done, proposed or refused so far, without duplicates.
   private(set) var actions: [Assistant.Action]
-  /// The tokens so far.
+  /// The tokens used so far.
   private(set) var usage = TokenUsage()
 
-  /// A run that continues after `actions`, which earlier attempts at the question recorded.
+  /// Creates a run that continues after `actions`, recorded by earlier attempts.
   init(
     model: AssistantModel,
     tools: AssistantTools,
@@ -25,9 +27,9 @@ struct AssistantRun {
 
   /// Runs a loop to its end.
   ///
-  /// Once something was done or said, a failure is a part of the ending. Before that it throws
-  /// `Assistant.Failure` and `FirestoreError`; it always throws what `onEvent` throws, and
-  /// `AssistantMemory.ClaimLostError`.
+  /// After the first action or text, a failure becomes part of the ending. Before that, this throws
+  /// `Assistant.Failure` and `FirestoreError`. It always throws
+  /// `AssistantMemory.ClaimLostError` and any error that `onEvent` throws.
   mutating func end(of loop: AssistantLoop) async throws -> AssistantLoop.Ending {
     var loop = loop
     while true {

@@ -1,4 +1,4 @@
-/// The messages that an answer can rest on, each with the number by which the answer cites it.
+/// The messages that an answer can be based on, with their citation numbers.
 ///
 /// A message keeps its number for the whole question, however often it is found.
 struct AssistantSources: Sendable, Hashable {
@@ -6,7 +6,7 @@ struct AssistantSources: Sendable, Hashable {
   private(set) var all: [Assistant.Source] = []
   private var numbers: [MessagePlace: Int] = [:]
 
-  /// Numbers messages; those that are known keep their number.
+  /// Adds messages with new numbers; known messages keep their number.
   mutating func add(_ hits: [MessageSearch.Hit]) -> [Assistant.Source] {
     hits.map { hit in
       let place = MessagePlace(chatID: hit.chatID, messageID: hit.messageID)
@@ -18,7 +18,7 @@ struct AssistantSources: Sendable, Hashable {
     }
   }
 
-  /// The messages that a text cites, as in `[2]`; all where it cites none.
+  /// Returns the messages that a text cites, as in `[2]`, or all messages if it cites none.
   func cited(in text: String) -> [Assistant.Source] {
     let numbers = Set(text.matches(of: #/\[(\d{1,3})\]/#).compactMap { Int($0.output.1) })
     let cited = all.filter { numbers.contains($0.number) }

@@ -7,22 +7,22 @@ import PsstModels
   import Foundation
 #endif
 
-/// The tools of an assistant at one question.
+/// The tools that an assistant has for one question.
 ///
-/// Whatever the model calls, the caller's rights decide: a tool does nothing that the caller could
-/// not do, and finds nothing that the caller could not read.
+/// Whatever the model calls, a tool has only the caller's rights: it does nothing that the caller
+/// could not do, and finds nothing that the caller could not read.
 struct AssistantTools: Sendable {
   let actions: AssistantActions
   let search: MessageSearch
   let caller: AssistantCaller
   let turn: AssistantMemory.Turn
-  /// What the question allows to do at once.
+  /// The question, and the actions that may be taken for it at once.
   private(set) var question: AssistantQuestion
-  /// The messages that the answer can rest on, to which searches add.
+  /// The messages that the answer can be based on, including those of searches.
   private(set) var sources: AssistantSources
-  /// What this attempt to answer made of each command.
+  /// The actions that this attempt recorded, by their commands.
   private var made: [Made: AssistantActions.Recorded] = [:]
-  /// How many actions of each tool this attempt has looked at.
+  /// The number of positions that this attempt has used, by tool.
   private var ordinals: [String: Int] = [:]
 
   private struct Made: Hashable {
@@ -46,17 +46,17 @@ struct AssistantTools: Sendable {
     self.sources = sources
   }
 
-  /// The most messages that one search shows to the model.
+  /// The maximum number of messages in a search's result for the model.
   private static let hitsMax = 10
 
-  /// What a call of a tool came to.
+  /// The outcome of a tool call.
   struct Outcome: Sendable {
     var result: ToolResult
-    /// What was done, proposed or refused; nil for a tool that only reads.
+    /// The action done, proposed or refused; nil for a tool that only reads.
     var action: AssistantActions.Recorded?
   }
 
-  /// The tools as the model is offered them.
+  /// The descriptions of all tools for the model.
   static func descriptions() throws -> [ToolDescription] {
     try [Self.describe(SearchMessages.self)] + AssistantActions.commands.map { try describe($0) }
   }
@@ -69,7 +69,7 @@ struct AssistantTools: Sendable {
     )
   }
 
-  /// Calls a tool; what is wrong with the call is the result.
+  /// Calls a tool; an invalid call produces an error as its result.
   ///
   /// Throws `FirestoreError` and `AssistantMemory.ClaimLostError`.
   mutating func call(_ call: ToolCall) async throws -> Outcome {
@@ -105,7 +105,7 @@ struct AssistantTools: Sendable {
     return Outcome(result: ToolResult(text: Self.json(reply)), action: recorded)
   }
 
-  /// What became of a command; the same command twice is one action.
+  /// Performs a command and returns its record; repeating a command adds no action.
   private mutating func recorded<Command: AssistantCommand>(
     _ command: Command
   ) async throws -> AssistantActions.Recorded {
@@ -121,7 +121,7 @@ struct AssistantTools: Sendable {
         for: caller,
         question: question
       )
-      // What was refused to an earlier attempt does not stand for another command.
+      // A refusal recorded by an earlier attempt applies only to the same command.
       if recorded.isEarlier, recorded.action.status == .refused,
         recorded.action.parameters != key.parameters
       {
@@ -144,7 +144,7 @@ struct AssistantTools: Sendable {
     var status: String
     var note: String?
     var reason: String?
-    /// What an earlier attempt did instead, in other words than the call's.
+    /// The parameters of an earlier attempt's action that was returned instead.
     var parameters: [String: String]?
   }
 
@@ -174,15 +174,15 @@ struct AssistantTools: Sendable {
 
 /// A tool whose arguments are the properties of a type.
 protocol AssistantTool: Codable, Sendable {
-  /// The tool's name: letters, at most 64.
+  /// The tool's name, of at most 64 letters.
   static var name: String { get }
-  /// What the tool does and when to call it.
+  /// The description of the tool for the model, with when to call it.
   static var summary: String { get }
-  /// What belongs into each argument.
+  /// The description of each argument.
   static var descriptions: [String: String] { get }
 }
 
-/// Searches the messages of the caller's chats.
+/// The tool that searches the messages of the caller's chats.
 struct SearchMessages: AssistantTool {
   var query: String
 

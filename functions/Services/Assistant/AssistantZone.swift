@@ -6,26 +6,26 @@ import FirestoreClient
   import Foundation
 #endif
 
-/// A time zone in which an assistant reads and writes times.
+/// The time zone in which an assistant reads and writes times.
 struct AssistantZone: Sendable, Hashable {
   private let zone: TimeZone
 
-  /// A zone by its name, such as `Europe/Berlin`; UTC when there is none of this name.
+  /// Creates a zone by its name, such as `Europe/Berlin`; UTC if the name is unknown.
   init(_ name: String?) {
     zone = name.flatMap { TimeZone(identifier: $0) } ?? .gmt
   }
 
-  /// The zone's name.
   var name: String { zone.identifier == "GMT" ? "UTC" : zone.identifier }
 
-  /// A time as a model writes it: RFC 3339, or a local time such as `2026-05-01T09:00`.
+  /// Parses a time that a model wrote.
   ///
-  /// Throws `ActionRefusal` for anything else, and for a time that is past, or too far ahead.
+  /// It can be an RFC 3339 time, or a local time such as `2026-05-01T09:00`. Throws `ActionRefusal`
+  /// for anything else, for a time more than a minute ago, and for one more than two years ahead.
   func time(_ text: String, named name: String, after now: Timestamp) throws -> Timestamp {
     guard let time = Timestamp(text) ?? local(text) else {
       throw ActionRefusal("\(name) is no time; write it like 2026-05-01T09:00")
     }
-    // A call may begin at the minute in which somebody asks for it.
+    // A call may begin in the minute of the request.
     guard time.microseconds > now.microseconds - Self.minute else {
       throw ActionRefusal("\(name) is past; it is \(self.text(now)) now")
     }
@@ -38,7 +38,7 @@ struct AssistantZone: Sendable, Hashable {
   private static let minute: Int64 = 60_000_000
   private static let farthest: Int64 = 2 * 366 * 86_400_000_000
 
-  /// A time in this zone, to the minute.
+  /// Formats a time in this zone, to the minute.
   func text(_ time: Timestamp) -> String {
     let style = Date.ISO8601FormatStyle(timeZone: zone).year().month().day()
       .dateTimeSeparator(.standard).time(includingFractionalSeconds: false)
@@ -55,7 +55,7 @@ struct AssistantZone: Sendable, Hashable {
     (parts.hour, parts.minute) = (numbers[3], numbers[4])
     parts.second = numbers.count == 6 ? numbers[5] : 0
     guard let date = calendar.date(from: parts),
-      // A day such as the 31st of April would become another one.
+      // A day such as April 31 would become another day.
       calendar.dateComponents([.year, .month, .day, .hour, .minute], from: date).matches(parts)
     else { return nil }
     return Timestamp(date)

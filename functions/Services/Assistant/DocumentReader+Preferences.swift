@@ -2,7 +2,9 @@ import FirestoreClient
 import PsstModels
 
 extension DocumentReader {
-  /// How a user wants the assistant to be; those of somebody who has none when they cannot be read.
+  /// Reads a user's preferences for the assistant.
+  ///
+  /// Returns default preferences if the user has none or they cannot be read.
   func preferences(of uid: String, in firestore: Firestore) async throws -> AssistantPreferences {
     let reference = firestore.collection(User.collection).document(uid)
       .collection(AssistantPreferences.collection).document(AssistantPreferences.id)

@@ -1,7 +1,7 @@
 import FirestoreClient
 import PsstModels
 
-/// Puts a call with a client into the trainer's calendar.
+/// The command that adds a call with a client to the trainer's calendar.
 struct ScheduleCall: AssistantCommand {
   var clientId: String
   var title: String

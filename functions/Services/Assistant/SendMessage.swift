@@ -1,7 +1,7 @@
 import FirestoreClient
 import PsstModels
 
-/// Sends a message in the caller's name.
+/// The command that sends a message in the caller's name.
 struct SendMessage: AssistantCommand {
   var chatId: String
   var text: String
@@ -28,7 +28,7 @@ struct SendMessage: AssistantCommand {
     guard chat.isOneToOne, let other = chat.members.first(where: { $0 != caller.uid }) else {
       return
     }
-    // As the access rules have it: a trainer and a client alone need their contact.
+    // As in the security rules, a trainer and a client need a contact.
     let roles = [try await reader.role(of: caller.uid), try await reader.role(of: other)]
     let isJoined =
       switch roles {
@@ -43,7 +43,7 @@ struct SendMessage: AssistantCommand {
   func targetName(_ reader: ActionReader) async throws -> String? {
     guard let chat = try await reader.chat(chatId) else { return nil }
     if chat.isGroupChat, let name = chat.groupName, !name.isEmpty {
-      // Its members choose the name, which may be that of a person.
+      // Members choose the group's name, which may be the name of a person.
       return "\(name.asName) (group of \(Set(chat.members).count))"
     }
     let others = Set(chat.members).subtracting([reader.uid]).sorted()
@@ -53,7 +53,7 @@ struct SendMessage: AssistantCommand {
     return names.joined(separator: ", ")
   }
 
-  /// The members of a group without a name that are named.
+  /// The maximum number of members listed by name for a group without a name.
   private static let namesMax = 5
 
   func write(

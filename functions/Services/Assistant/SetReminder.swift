@@ -1,7 +1,7 @@
 import FirestoreClient
 import PsstModels
 
-/// Writes down what the trainer wants to be reminded of.
+/// The command that creates a reminder for the trainer.
 struct SetReminder: AssistantCommand {
   var text: String
   var dueDate: String

@@ -1,39 +1,42 @@
-/// What a backfill did or, dry, would do.
+/// The report of a backfill, or of its dry run.
 public struct BackfillReport: Codable, Sendable, Hashable {
-  /// Whether nothing was written.
+  /// True if the run wrote nothing.
   public let dryRun: Bool
-  /// Messages looked at.
+  /// The number of messages examined.
   public var scanned = 0
-  /// Scanned messages without a vector that should have one, or whose text was not read for facts.
+  /// The number of scanned messages without a required vector, or not yet read for facts.
   public var missing = 0
-  /// Missing messages that now have a vector, or that have been read.
+  /// The number of missing messages that now have a vector, or have been read.
   public var embedded = 0
-  /// Messages that need nothing: blank ones, media without text, and where vectors are made those
-  /// without a chat.
+  /// The number of messages that need nothing.
+  ///
+  /// These are blank messages and media without text, and in the embedding backfill also messages
+  /// without a readable chat.
   public var skipped = 0
-  /// Messages that could not be embedded, or read.
+  /// The number of messages that could not be embedded, or read.
   public var failed = 0
-  /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
-  /// dry run.
+  /// The number of tokens paid for, including those for messages that failed.
+  ///
+  /// The provider counts them; in a dry run they are estimated.
   public private(set) var tokens = 0
-  /// Why messages failed, each reason once, at most ten of them.
+  /// The distinct reasons of failures, at most ten.
   public private(set) var errors: [String] = []
-  /// What the tokens cost; nil for a model whose price is not known.
+  /// The cost of the tokens in US dollars; nil if the model's price is unknown.
   @Nullable public private(set) var estimatedCostUSD: Double?
-  /// Whether the run looked at every message.
+  /// True if the run examined every message.
   public var done = false
-  /// Why the run ended early; nil if it did not.
+  /// The reason that the run ended early; nil if it did not.
   @Nullable public internal(set) var stopped: String?
-  /// The price of the model; nil when it is not known, and in a report that was read.
+  /// The price of the model; nil if unknown, and in a decoded report.
   private var price: ModelPrice?
-  /// The tokens so far, by their kinds.
+  /// The usage so far.
   private(set) var usage = TokenUsage() {
     didSet {
       tokens = usage.totalTokens
       estimatedCostUSD = cost(of: usage)
     }
   }
-  /// What the texts that used them were estimated to use.
+  /// The estimated usage of the texts that were paid for.
   private var estimated = TokenUsage()
 
   private enum CodingKeys: String, CodingKey {
@@ -41,7 +44,7 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     case done, stopped
   }
 
-  /// Why a run ends before it has looked at every message, as sentences for the caller.
+  /// The reasons that a run ends early, as sentences for the caller.
   enum Stop {
     static let limit = "the limit is reached; call again to go on"
     static let time = "the time of one call is over; call again to go on"
@@ -63,7 +66,9 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     _stopped = Nullable(wrappedValue: nil)
   }
 
-  /// What a text will probably use: its estimate, scaled up as earlier texts exceeded theirs.
+  /// Returns the expected usage of a text.
+  ///
+  /// It is the estimate, scaled up if earlier texts used more than estimated.
   func expected(_ estimate: TokenUsage) -> TokenUsage {
     func scaled(_ tokens: KeyPath<TokenUsage, Int>) -> Int {
       let ratio = Double(usage[keyPath: tokens]) / Double(max(1, estimated[keyPath: tokens]))
@@ -77,10 +82,12 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     )
   }
 
-  /// The most reasons of a report: those of a thousand failures are mostly the same.
+  /// The maximum number of reasons in a report.
+  ///
+  /// A thousand failures mostly have the same few reasons.
   private static let errorsMax = 10
 
-  /// Counts messages that failed for this reason.
+  /// Counts messages that failed for the given reasons.
   mutating func fail(_ count: Int, _ reasons: [String]) {
     failed += count
     for reason in reasons where errors.count < Self.errorsMax && !errors.contains(reason) {
@@ -88,18 +95,18 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     }
   }
 
-  /// What tokens cost in US dollars; nil for a model whose price is not known.
+  /// Returns the cost in US dollars; nil if the model's price is unknown.
   func cost(of usage: TokenUsage) -> Double? {
-    // A billionth of a dollar is only the inaccuracy of sums.
+    // Rounding to a billionth of a dollar removes the inaccuracy of sums.
     price.map { ($0.dollars(usage) * 1e9).rounded() / 1e9 }
   }
 
-  /// Counts what a text is estimated to use, as a dry run does.
+  /// Adds the estimated usage of a text, in a dry run.
   mutating func estimate(_ estimate: TokenUsage) { usage += estimate }
 
-  /// Counts what texts used, whose estimate was this.
+  /// Adds the actual usage of texts, with the estimate made before.
   mutating func pay(_ used: TokenUsage, estimated estimate: TokenUsage) {
-    // What cost nothing says nothing about the price of a text.
+    // Texts without usage give no information about the accuracy of estimates.
     if used.totalTokens > 0 { estimated += estimate }
     usage += used
   }

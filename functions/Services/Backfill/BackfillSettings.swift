@@ -1,11 +1,11 @@
-/// How fast messages without a vector are embedded.
+/// The rate at which messages without a vector are embedded.
 public struct BackfillSettings: Sendable, Hashable {
-  /// Requests to a provider in a minute.
+  /// The maximum number of requests to a provider per minute.
   public var requestsPerMinute: Double
-  /// Tokens to a provider in a minute.
+  /// The maximum number of tokens sent to a provider per minute.
   public var tokensPerMinute: Double
 
-  /// Rates; the defaults are those that the provider's smallest account allows.
+  /// Creates rates; the defaults are those of the provider's smallest account.
   public init(requestsPerMinute: Double = 3000, tokensPerMinute: Double = 1_000_000) {
     self.requestsPerMinute = requestsPerMinute
     self.tokensPerMinute = tokensPerMinute
@@ -13,7 +13,7 @@ public struct BackfillSettings: Sendable, Hashable {
 
   /// Reads `PSST_EMBEDDING_REQUESTS_PER_MINUTE` and `PSST_EMBEDDING_TOKENS_PER_MINUTE`.
   init(environment: [String: String]) throws {
-    // A rate of nothing would never end.
+    // With a rate of zero the backfill would never end.
     let rates = 0.001...1_000_000_000
     self.init()
     requestsPerMinute =

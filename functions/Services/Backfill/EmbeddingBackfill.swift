@@ -1,14 +1,14 @@
 import FirestoreClient
 import PsstModels
 
-/// Embeds every message that has no vector yet.
+/// A backfill that embeds every message without a vector.
 ///
-/// Messages with a vector are left alone, so runs may be repeated and killed; every run begins at
-/// the start. There is one real run at a time, by a `Lease`, so that a provider is not paid twice.
+/// Messages with a vector are skipped, so runs may be repeated and killed. Every run starts from
+/// the beginning. A `Lease` ensures that there is only one real run at a time, so that a provider
+/// is not paid twice.
 ///
-/// Holds one page of messages and the vectors of a few batches at a time.
+/// A run holds one page of messages and the vectors of a few batches in memory.
 public struct EmbeddingBackfill: Sendable {
-  /// The name of the lease.
   private static let leaseName = "backfillEmbeddings"
 
   private let firestore: Firestore
@@ -19,15 +19,15 @@ public struct EmbeddingBackfill: Sendable {
   private let sleep: @Sendable (Duration) async throws -> Void
   private let clock: any Clock<Duration>
 
-  /// Messages embedded by one request.
+  /// The maximum number of messages per batch, embedded in one request.
   private static let batchSize = 120
-  /// The bytes of their texts; one request to a provider may have no more.
+  /// The maximum size of a batch's texts in bytes, as in one request to a provider.
   private static let batchBytesMax = 300_000
-  /// Requests to the provider at the same time.
+  /// The maximum number of concurrent requests to the provider.
   private static let concurrency = 4
-  /// The time of a run: below the one that its function has.
+  /// The time limit of a run, shorter than its function's timeout.
   private static let timeMax: Duration = .seconds(3300)
-  /// Pages between two reports of progress.
+  /// The number of pages between two reports of progress.
   private static let pagesPerReport = 10
 
   init(
@@ -50,12 +50,13 @@ public struct EmbeddingBackfill: Sendable {
 
   /// Embeds messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
-  /// Ends before a batch that would bring the cost above `maxCostUSD`, by what the texts before
-  /// have cost, so that only texts much denser than those can exceed it, and by the batches under
-  /// way at most, of which there are up to four.
-  /// Throws `ServiceError` when no message can be embedded because something is misconfigured, also
-  /// when a cost is given for a model whose price is not known, `FirestoreError`, and `LeaseError`
-  /// for a real run beside another. When a provider is down, the run ends with the reason in its
+  /// The run ends before a batch that would bring the expected cost above `maxCostUSD`. The
+  /// expectation is based on the cost of earlier texts. The cost can exceed the limit only if later
+  /// texts have many more tokens per byte, and only by the batches in progress, at most four.
+  ///
+  /// Throws `ServiceError` if no message can be embedded because something is misconfigured, or if
+  /// a cost is given for a model without a known price. Throws `FirestoreError`, and `LeaseError`
+  /// for a real run during another. If a provider is down, the run ends with the reason in its
   /// report.
   public func run(
     chatID: String?,
@@ -88,7 +89,7 @@ public struct EmbeddingBackfill: Sendable {
     }
   }
 
-  /// One run in progress.
+  /// The state of one run.
   private struct Run: Sendable {
     let backfill: EmbeddingBackfill
     let chatID: String?
@@ -117,7 +118,7 @@ public struct EmbeddingBackfill: Sendable {
     private var firestore: Firestore { backfill.firestore }
     private var chats: CollectionReference { firestore.collection(Chat.collection) }
 
-    /// The report on this run, once it has ended.
+    /// Executes the run and returns its report.
     func report(_ progress: (BackfillReport) -> Void) async throws -> BackfillReport {
       var run = self
       try await run.messages(progress)
@@ -141,7 +142,7 @@ public struct EmbeddingBackfill: Sendable {
       report.done = report.stopped == nil
     }
 
-    /// Does one page; false when the run must end.
+    /// Processes one page; returns false if the run must end.
     private mutating func page(_ page: QuerySnapshot) async throws -> Bool {
       let missing = try await missing(in: page)
       if !report.dryRun { try await embed(missing.messages) }
@@ -158,14 +159,14 @@ public struct EmbeddingBackfill: Sendable {
 
     private struct Missing {
       var messages: [UnembeddedMessage] = []
-      /// Whether no message can follow.
+      /// True if no message can follow.
       var isLast = false
     }
 
-    /// The messages of a page without a vector, as many as the limit allows.
+    /// Returns the messages of a page without a vector, up to the limit.
     private mutating func missing(in page: QuerySnapshot) async throws -> Missing {
       var found = Missing()
-      // Other things also have collections of this name, such as an assistant's conversations.
+      // Other documents also have collections of this name, such as an assistant's conversations.
       let messages = page.compactMap { UnembeddedMessage($0, backfill.documents) }
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
       let withText = messages.filter { $0.expected != nil }
@@ -211,22 +212,22 @@ public struct EmbeddingBackfill: Sendable {
       (report.cost(of: usage) ?? 0) <= maxCostUSD
     }
 
-    /// The tokens of texts of so many bytes, at about four a token; none for a stand-in.
+    /// Estimates the tokens of texts at about four bytes per token; none for the stand-in.
     private func estimate(_ textBytes: Int) -> TokenUsage {
       let isFree = backfill.vectors.model.isDegraded
       return TokenUsage(promptTokens: isFree ? 0 : TokenUsage.estimate(textBytes))
     }
 
-    /// Embeds messages in batches, several at a time; none after one that would cost too much.
+    /// Embeds messages in concurrent batches, until the next batch would cost too much.
     private mutating func embed(_ messages: [UnembeddedMessage]) async throws {
       let backfill = backfill
       var batches = EmbeddingBackfill.batches(messages)[...]
-      // What the batches under way are expected to use.
+      // The expected usage of the batches in progress.
       var expected = TokenUsage()
       var running = 0
       try await withThrowingTaskGroup(of: Outcome.self) { group in
         while true {
-          // The first one alone: it may be the probe of a provider that was down.
+          // The first batch runs alone, because it may be the probe of a provider that was down.
           let concurrency = report.embedded == 0 ? 1 : EmbeddingBackfill.concurrency
           while running < concurrency, report.stopped == nil,
             let messages = batches.first
@@ -235,7 +236,7 @@ public struct EmbeddingBackfill: Sendable {
             let estimate = estimate(bytes)
             let usage = report.expected(estimate)
             guard isAffordable(report.usage + expected + usage) else {
-              // Batches under way may turn out cheaper than expected.
+              // Batches in progress may turn out cheaper than expected.
               if running == 0 { report.stopped = BackfillReport.Stop.cost }
               break
             }
@@ -262,11 +263,11 @@ public struct EmbeddingBackfill: Sendable {
       let batch = outcome.batch
       report.pay(batch.usage, estimated: outcome.estimate)
       report.embedded += batch.indexed
-      // A message that was meanwhile deleted or emptied needs no vector any more.
+      // A message that was deleted or emptied in the meantime needs no vector any more.
       report.skipped += batch.skipped + batch.deleted
       report.fail(batch.failed, batch.reasons)
       guard let failure = batch.failure else { return }
-      // What has been paid for is reported in any case.
+      // The costs so far are always reported.
       if failure.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw failure }
       report.stopped = BackfillReport.Stop.provider(failure)
     }
@@ -274,13 +275,13 @@ public struct EmbeddingBackfill: Sendable {
 
   private struct Outcome: Sendable {
     var batch: MessageIndexer.Batch
-    /// What its texts were estimated to use, without regard to earlier ones.
+    /// The estimated usage of the texts, independent of earlier texts.
     var estimate: TokenUsage
-    /// What the batch was expected to use.
+    /// The expected usage of the batch.
     var expected: TokenUsage
   }
 
-  /// Splits messages so that a provider takes each part in one request.
+  /// Splits messages so that a provider accepts each part in one request.
   private static func batches(_ messages: [UnembeddedMessage]) -> [[UnembeddedMessage]] {
     var batches: [[UnembeddedMessage]] = []
     var bytes = 0
@@ -299,15 +300,15 @@ public struct EmbeddingBackfill: Sendable {
   }
 }
 
-/// A message that may lack a vector, with only the fields needed to tell.
+/// A message that may lack a vector, with only the fields needed to decide.
 private struct UnembeddedMessage: Sendable {
   var place: MessagePlace
   /// The record that the message should have; nil if it needs none.
   var expected: PineconeIndex.Expected?
-  /// The bytes of the part of the text that is embedded.
+  /// The size of the embedded part of the text, in bytes.
   var textBytes = 0
 
-  /// Reads a document; nil for one that is not a message of a chat.
+  /// Reads a document; nil if it is not a message of a chat.
   init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
     let segments = snapshot.reference.path.split(separator: "/").map(String.init)
     guard segments.count == 4, segments[0] == Chat.collection else { return nil }
@@ -328,7 +329,7 @@ private struct UnembeddedMessage: Sendable {
 }
 
 extension DocumentReference {
-  /// Whether this document and all that follow it in the order of names are in no chat.
+  /// True if no document from this one on, in the order of names, is in a chat.
   fileprivate var isBehindChats: Bool {
     guard let root = path.split(separator: "/").first else { return false }
     return Array(Chat.collection.utf8).lexicographicallyPrecedes(Array(root.utf8))

@@ -1,13 +1,13 @@
 import FirestoreClient
 import PsstModels
 
-/// Reads every message for facts that has not been read for its client's profile.
+/// A backfill that reads every unread message for facts about its client.
 ///
-/// For messages from before there was a model or a contact. Only chats of a trainer with one of
-/// their contacts are looked at. What has been read is left alone, so runs may be repeated and
-/// killed; there is one real run at a time, by a `Lease`, so that a provider is not paid twice.
+/// It is for messages from before a model was configured or a contact existed. It examines only
+/// chats of a trainer with one of their contacts. Messages that were read are skipped, so runs may
+/// be repeated and killed. A `Lease` ensures that there is only one real run at a time, so that a
+/// provider is not paid twice.
 public struct ProfileBackfill: Sendable {
-  /// The name of the lease.
   private static let leaseName = "backfillProfiles"
 
   private let firestore: Firestore
@@ -16,11 +16,11 @@ public struct ProfileBackfill: Sendable {
   private let documents: DocumentReader
   private let clock: any Clock<Duration>
 
-  /// Messages read from the database together.
+  /// The number of messages or chats per page of a query.
   private static let pageSize = 200
-  /// Messages that the model reads at the same time.
+  /// The maximum number of messages that the model reads concurrently.
   private static let concurrency = 8
-  /// The time of a real run: below the one that its function has.
+  /// The time limit of a real run, shorter than its function's timeout.
   private static let timeMax: Duration = .seconds(3300)
 
   init(
@@ -39,11 +39,13 @@ public struct ProfileBackfill: Sendable {
 
   /// Reads messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
-  /// Ends before a message that would bring the cost above `maxCostUSD`, by what the messages
-  /// before have cost, so that only messages under way, of which there are up to eight, can exceed
-  /// it. Throws `ServiceError` without a model, and when a cost is given for a model whose price is
-  /// not known; `FirestoreError`; and `LeaseError` for a real run beside another. When the provider
-  /// is down, the run ends with the reason in its report.
+  /// The run ends before a message that would bring the expected cost above `maxCostUSD`. The
+  /// expectation is based on the cost of earlier messages, so only the messages in progress, at
+  /// most eight, can exceed the limit.
+  ///
+  /// Throws `ServiceError` without a model, or if a cost is given for a model without a known
+  /// price. Throws `FirestoreError`, and `LeaseError` for a real run during another. If the
+  /// provider is down, the run ends with the reason in its report.
   public func run(
     chatID: String?,
     limit: Int? = nil,
@@ -73,13 +75,13 @@ public struct ProfileBackfill: Sendable {
     }
   }
 
-  /// A message to be read, with what reading it is estimated to use.
+  /// A message to be read, with its estimated usage.
   private struct UnreadMessage: Sendable {
     var place: MessagePlace
     var estimate: TokenUsage
   }
 
-  /// What reading a message came to.
+  /// The result of reading a message.
   private struct Reading: Sendable {
     var outcome: Result<ProfileExtractor.Outcome, ServiceError>
     var usage: TokenUsage
@@ -87,7 +89,7 @@ public struct ProfileBackfill: Sendable {
     var expected: TokenUsage
   }
 
-  /// One run in progress.
+  /// The state of one run.
   private struct Run: Sendable {
     let backfill: ProfileBackfill
     let limit: Int
@@ -104,7 +106,7 @@ public struct ProfileBackfill: Sendable {
 
     private var firestore: Firestore { backfill.firestore }
 
-    /// The report on this run, once it has ended.
+    /// Executes the run and returns its report.
     func report(
       _ chatID: String?,
       _ progress: (BackfillReport) -> Void
@@ -128,8 +130,10 @@ public struct ProfileBackfill: Sendable {
       return run.report
     }
 
-    /// Does the messages of one chat; returns why it is left alone, if it is not one of a trainer and
-    /// one of their contacts.
+    /// Processes the messages of one chat.
+    ///
+    /// Returns the reason if the chat is skipped because it is not between a trainer and one of
+    /// their contacts.
     private mutating func chat(
       _ snapshot: DocumentSnapshot,
       _ progress: (BackfillReport) -> Void
@@ -156,7 +160,7 @@ public struct ProfileBackfill: Sendable {
       return nil
     }
 
-    /// The messages of a page that have content and were not read, as many as the limit allows.
+    /// Returns the unread messages of a page that have content, up to the limit.
     private mutating func unread(
       in page: QuerySnapshot,
       of chatID: String,
@@ -201,23 +205,24 @@ public struct ProfileBackfill: Sendable {
       (report.cost(of: usage) ?? 0) <= maxCostUSD
     }
 
-    /// Reads messages, several at a time; none after one that would cost too much.
+    /// Reads messages concurrently, until the next message would cost too much.
     private mutating func read(_ messages: [UnreadMessage]) async throws {
       let profiles = backfill.profiles
       var messages = messages[...]
-      // What the messages under way are expected to use.
+      // The expected usage of the messages in progress.
       var expected = TokenUsage()
       var running = 0
       try await withThrowingTaskGroup(of: Reading.self) { group in
         while true {
-          // The first one alone: it may be the probe of a provider that was down.
+          // The first message is read alone, because it may be the probe of a provider that was
+          // down.
           let concurrency = report.tokens == 0 ? 1 : ProfileBackfill.concurrency
           while running < concurrency, report.stopped == nil,
             let message = messages.first
           {
             let usage = report.expected(message.estimate)
             guard isAffordable(report.usage + expected + usage) else {
-              // Messages under way may turn out cheaper than expected.
+              // Messages in progress may turn out cheaper than expected.
               if running == 0 { report.stopped = BackfillReport.Stop.cost }
               break
             }
@@ -258,12 +263,12 @@ public struct ProfileBackfill: Sendable {
       report.pay(reading.usage, estimated: reading.estimate)
       switch reading.outcome {
       case .success(.merged): report.embedded += 1
-      // A message that was meanwhile deleted, emptied or read needs nothing any more.
+      // A message that was deleted, emptied or read in the meantime needs nothing any more.
       case .success: report.skipped += 1
       case .failure(let error):
         report.fail(1, [error.message])
         guard error.isOutage else { return }
-        // What has been paid for is reported in any case.
+        // The costs so far are always reported.
         if error.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw error }
         report.stopped = BackfillReport.Stop.provider(error)
       }

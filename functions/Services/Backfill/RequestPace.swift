@@ -1,14 +1,14 @@
-/// Spreads requests evenly, so that neither their number nor their tokens exceed a rate.
+/// A pacer that spaces requests evenly, so that no rate of requests or tokens is exceeded.
 struct RequestPace: Sendable {
   private let settings: BackfillSettings
-  /// The earliest time of the next request, on the same scale as `now`.
+  /// The earliest time of the next request, in the same time scale as `now`.
   private var next: Duration = .zero
 
   init(_ settings: BackfillSettings) {
     self.settings = settings
   }
 
-  /// How long a request of so many tokens must wait; calling this reserves its time.
+  /// Returns the delay for a request with a number of tokens, and reserves its time.
   mutating func wait(tokens: Int, now: Duration) -> Duration {
     let start = max(now, next)
     let minutes = max(

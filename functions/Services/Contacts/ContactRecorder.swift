@@ -1,42 +1,42 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps the last message of chats and contacts.
+/// A recorder of the last message in chats and of the last contact with clients.
 ///
-/// What is stored follows from the messages as they are, so the same messages leave the same
-/// documents, in whatever order and however often their events come. A message counts from its own
-/// time, but not from later than it was stored: nobody is the last one for good by a date in the
-/// future. Ids decide between equal times.
+/// The stored state depends only on the current messages. The same messages therefore lead to the
+/// same documents, regardless of the order and the repetition of their events. A message counts
+/// from its own time, but not later than the time at which it was stored, so that a date in the
+/// future does not make a message the last one forever. Ids decide between equal times.
 public struct ContactRecorder: Sendable {
   private let firestore: Firestore
   private let documents: DocumentReader
 
-  /// Messages looked at together.
+  /// The number of messages per page.
   private static let pageSize = 10
-  /// The most messages looked at on either side of now.
+  /// The maximum number of messages examined in each direction from now.
   ///
-  /// Only messages that cannot be read or are dated in the future make it more than a page, and
-  /// nobody writes so many of these by mistake.
+  /// More than one page is needed only for messages that are unreadable or dated in the future, and
+  /// so many of these are not written by mistake.
   private static let examinedMax = 200
 
-  /// A recorder in a database.
+  /// Creates a recorder for a database.
   public init(firestore: Firestore, documents: DocumentReader) {
     self.firestore = firestore
     self.documents = documents
   }
 
-  /// What happened to a message.
+  /// The outcome for a message.
   public enum Outcome: Sendable, Hashable {
-    /// Whether the chat and a contact were changed.
+    /// The message was recorded; the values tell if the chat and a contact were changed.
     case recorded(chat: Bool, contact: Bool)
-    /// Nothing was changed.
+    /// The chat and the contact are unchanged, for the given reason.
     case skipped(SkipReason)
   }
 
-  /// Brings a message's chat, and the contact that the chat is with, up to the last message.
+  /// Updates a message's chat, and the contact in a one-to-one chat, to the last message.
   ///
-  /// A message that is gone or cannot be read gives its place to the one before. A contact changes
-  /// when one of the two wrote to the other alone; none is ever created. Throws `FirestoreError`.
+  /// If the message is deleted or unreadable, the message before it counts. A contact changes only
+  /// with messages of a one-to-one chat, and no contact is created. Throws `FirestoreError`.
   public func record(chatID: String, messageID: String) async throws -> Outcome {
     let chatReference = firestore.collection(Chat.collection).document(chatID)
     let messages = chatReference.collection(Message.collection)
@@ -75,7 +75,7 @@ public struct ContactRecorder: Sendable {
 
   // MARK: The last message
 
-  /// The last message of a chat; nil when it has none that can be read.
+  /// Returns the last message of a chat; nil if the chat has no readable message.
   private func last(
     of messages: CollectionReference,
     _ event: DatedMessage?,
@@ -83,20 +83,20 @@ public struct ContactRecorder: Sendable {
     _ transaction: Transaction
   ) async throws -> DatedMessage? {
     let now = chat.readTime
-    // The usual case, in which the other messages are not read and so may be written meanwhile.
+    // In the usual case the other messages are not read, so they can be written concurrently.
     if let event, case .timestamp(let shown)? = chat["lastMessageTimestamp"], shown <= now,
       event.time > shown
     {
       return event
     }
-    // Two queries, so that no number of messages dated in the future hides those of the past.
+    // With two queries, messages dated in the future cannot hide those of the past.
     let future = messages.where("timestamp", .greaterThan, now)
     let past = messages.where("timestamp", .lessThanOrEqual, now)
     let latest = try await latest(in: future, nil, transaction)
     return try await self.latest(in: past, latest, transaction)
   }
 
-  /// The later one of a message and the last of a query.
+  /// Returns the later of a message and the last message of a query.
   private func latest(
     in query: DocumentQuery,
     _ other: DatedMessage?,
@@ -110,7 +110,7 @@ public struct ContactRecorder: Sendable {
     while true {
       for snapshot in page {
         guard let message = documents.read(snapshot, as: Message.self)?.value else { continue }
-        // No message counts from later than its own time, so the others are all earlier.
+        // No message counts from later than its own time, so all remaining messages are earlier.
         if let latest, message.timestamp < latest.time { return latest }
         let dated = DatedMessage(message, snapshot)
         if latest.map({ dated.isLater(than: $0) }) ?? true { latest = dated }
@@ -125,7 +125,9 @@ public struct ContactRecorder: Sendable {
 
   // MARK: Contacts
 
-  /// The places where two members may have each other as contacts; only trainers have contacts.
+  /// Returns the references under which two members may have each other as contacts.
+  ///
+  /// Only trainers have contacts.
   private func contacts(of chat: Chat) -> [DocumentReference] {
     let members = Set(chat.members).sorted()
     guard chat.isOneToOne, let first = members.first, let second = members.last else { return [] }
@@ -135,7 +137,7 @@ public struct ContactRecorder: Sendable {
     ]
   }
 
-  /// The new value of a contact's last time; nil when it stays.
+  /// Returns the new value of a contact's last time; nil if it is unchanged.
   private func contactTime(
     _ messages: [DatedMessage?],
     in chat: Chat,
@@ -150,13 +152,13 @@ public struct ContactRecorder: Sendable {
       return isEmpty ? nil : time.map { .value($0) } ?? .delete
     }
     if let time, time >= stored { return time == stored ? nil : .value(time) }
-    // Two people may have more than one chat: only a time that came from this one goes back.
+    // Two people may have several chats. The time goes back only if it came from this chat.
     guard update.isChange, update.timeBefore == .timestamp(stored) else { return nil }
     return time.map { .value($0) } ?? .delete
   }
 }
 
-/// A message with the time from which it counts.
+/// A message with its effective time.
 private struct DatedMessage: Sendable {
   var id: String
   var message: Message
@@ -171,13 +173,13 @@ private struct DatedMessage: Sendable {
   func isLater(than other: DatedMessage) -> Bool { (time, id) > (other.time, other.id) }
 }
 
-/// What a chat shows of its last message, and what it showed before.
+/// The fields of a chat for its last message, and their previous values.
 private struct ChatUpdate: Sendable {
   var fields: [String: FieldValue]
   var isChange: Bool
   var timeBefore: FirestoreValue?
 
-  /// A chat without messages shows none, from when it began.
+  /// Creates the update; a chat without messages gets an empty text and its creation time.
   init(_ last: DatedMessage?, _ chat: Chat, _ snapshot: DocumentSnapshot) {
     let now = snapshot.readTime
     let text = last?.message.preview ?? ""

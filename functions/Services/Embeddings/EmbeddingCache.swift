@@ -1,8 +1,9 @@
 import Synchronization
 
-/// Remembers the vectors of the latest texts, so that a repeated text asks no provider.
+/// A cache of the vectors of recent texts, so that a repeated text needs no provider.
 ///
-/// Each worker has its own: to look into a shared one would cost more than an embedding does.
+/// Each worker has its own cache, because a lookup in a shared one would cost more than an
+/// embedding.
 public final class EmbeddingCache: Sendable {
   private struct Key: Hashable {
     var model: EmbeddingModel
@@ -15,13 +16,13 @@ public final class EmbeddingCache: Sendable {
     var underWay: [Key: SharedResult<Embedded>] = [:]
   }
 
-  /// The vector of a text and what it cost.
+  /// The vector of a text and the tokens it used.
   private struct Embedded: Sendable {
     var vector: [Float]
     var usage: TokenUsage
   }
 
-  /// Where a vector comes from.
+  /// The source of a vector.
   private enum Source {
     case memory([Float])
     case call(SharedResult<Embedded>, isNew: Bool)
@@ -30,17 +31,20 @@ public final class EmbeddingCache: Sendable {
   private let entriesMax: Int
   private let entries = Mutex(Entries())
 
-  /// A cache of at most `entriesMax` vectors; 256 of 1536 numbers take 1.5 MB.
+  /// Creates a cache of at most `entriesMax` vectors.
+  ///
+  /// 256 vectors of 1536 numbers take 1.5 MB.
   public init(entriesMax: Int = 256) {
     self.entriesMax = max(1, entriesMax)
   }
 
-  /// The vector of a text, from memory or otherwise from the provider.
+  /// Returns the vector of a text from memory, or otherwise from the provider.
   ///
-  /// Simultaneous calls for the same text ask the provider once. The first caller pays, and only
-  /// that caller's `usage` grows. Cancellation ends one caller's wait, but neither the others' nor
-  /// the request: it is paid for, so its vector is kept. Throws what the provider throws; a caller
-  /// whose own payer was not asked does not fail for another payer's limit.
+  /// Concurrent calls for the same text make one request. The first caller pays, and only that
+  /// caller's `usage` increases. Cancellation ends the wait of one caller, but not of the others,
+  /// and not the request: it is paid for, so its vector is kept. Throws any error of the provider.
+  /// If the first caller's payer has reached a limit, the other callers try again with their own
+  /// payers.
   public func vector(
     of text: String,
     by provider: any EmbeddingProvider,
@@ -72,8 +76,8 @@ public final class EmbeddingCache: Sendable {
     for payer: Payer,
     _ shared: SharedResult<Embedded>
   ) {
-    // The cache owns the task, which serves callers that come and go. It ends with the provider's
-    // answer, for which time-outs and few attempts bound the wait.
+    // The cache owns the task, which serves all waiting callers. It ends with the provider's
+    // response; timeouts and a small number of attempts limit the wait.
     Task {
       let result: Result<Embedded, any Error>
       do {
@@ -104,7 +108,7 @@ public final class EmbeddingCache: Sendable {
     }
   }
 
-  /// Ends a request, and keeps its vector in place of the one used longest ago.
+  /// Ends a request and keeps its vector, replacing the least recently used one if necessary.
   private func end(_ key: Key, _ result: Result<Embedded, any Error>) {
     entries.withLock { entries in
       entries.underWay[key] = nil

@@ -1,47 +1,49 @@
-/// Turns texts into vectors that lie close together where meanings do.
+/// A provider of embeddings: vectors that are close together if texts have similar meanings.
 public protocol EmbeddingProvider: Sendable {
-  /// The model that makes the vectors; vectors of two models never share an index.
+  /// The embedding model.
+  ///
+  /// An index never has vectors of two models.
   var model: EmbeddingModel { get }
 
-  /// One vector of unit length for each text, in order, and the tokens used.
+  /// Returns one vector of unit length for each text, in order, and the tokens used.
   ///
-  /// Charges the call to the payer. There may be any number of texts: the provider splits them as
-  /// its service requires. The caller leaves out blank texts. Throws `ServiceError`, and then loses
-  /// what was embedded before; `limitReached` when the payer or all together have used their day's
-  /// share.
+  /// Charges the call to the payer. The number of texts is not limited, because the provider splits
+  /// them as its service requires. The caller must leave out blank texts. Throws `ServiceError`,
+  /// and then discards the vectors so far. The error is `limitReached` if the payer, or all payers
+  /// together, have used up the limit of the day.
   func embeddings(of texts: [String], for payer: Payer) async throws -> Embeddings
 }
 
-/// Vectors, and what they cost.
+/// Vectors and the tokens that they used.
 public struct Embeddings: Sendable, Hashable {
   /// One vector for each text, in order.
   public var vectors: [[Float]]
-  /// The tokens of the texts; none when no model was asked.
+  /// The tokens of the texts; zero if no model was asked.
   public var usage: TokenUsage
 
-  /// Vectors.
+  /// Creates a result of vectors and their usage.
   public init(vectors: [[Float]], usage: TokenUsage) {
     self.vectors = vectors
     self.usage = usage
   }
 }
 
-/// A model, and what belongs to it.
+/// An embedding model and its properties.
 public struct EmbeddingModel: Sendable, Hashable {
-  /// Who runs the model: `openai` for any server that speaks OpenAI's protocol, or `lexical`.
+  /// The provider: `openai` for any server with OpenAI's protocol, or `lexical`.
   public var provider: String
   /// The model's name.
   public var name: String
-  /// Numbers in a vector.
+  /// The number of elements in a vector.
   public var dimension: Int
-  /// The score from which messages count as relevant, for this model only.
+  /// The lowest score of a relevant message, specific to this model.
   public var relevanceThreshold: Double
-  /// Whether this only stands in for a model and does not know meanings.
+  /// True if this is a stand-in for a model that does not capture meaning.
   public var isDegraded: Bool
-  /// What a million tokens cost, in US dollars; nil when unknown.
+  /// The price of a million tokens in US dollars; nil if unknown.
   public var dollarsPerMillionTokens: Double?
 
-  /// A model.
+  /// Creates a model with its properties.
   public init(
     provider: String,
     name: String,
@@ -58,7 +60,7 @@ public struct EmbeddingModel: Sendable, Hashable {
     self.dollarsPerMillionTokens = dollarsPerMillionTokens
   }
 
-  /// What is known of a model by its name.
+  /// The known properties of a model.
   struct Known {
     var dimension: Int
     var threshold: Double
@@ -66,7 +68,7 @@ public struct EmbeddingModel: Sendable, Hashable {
     var dollarsPerMillionTokens: Double
   }
 
-  /// The models about which something is known.
+  /// The models with known properties, by their names.
   static let known: [String: Known] = [
     "text-embedding-3-small": Known(dimension: 1536, threshold: 0.3, dollarsPerMillionTokens: 0.02),
     "text-embedding-3-large": Known(dimension: 3072, threshold: 0.3, dollarsPerMillionTokens: 0.13),

@@ -1,12 +1,12 @@
-/// Stands in when no model is configured: texts are close when they share words.
+/// A stand-in for an embedding model, for which texts are close if they share words.
 ///
-/// It hashes word features, and calls itself `lexical` and degraded, because it finds "sore knee"
-/// in "my knee is sore" and not in "my leg hurts".
+/// It hashes features of words. It is named `lexical` and marked as degraded, because it finds
+/// "sore knee" in "my knee is sore" but not in "my leg hurts".
 public struct LexicalEmbedding: EmbeddingProvider {
-  /// The dimension, wide enough that words of a message seldom collide.
+  /// The dimension, large enough that words of a message rarely collide.
   private static let dimension = 1024
 
-  /// The stand-in for a model.
+  /// The properties of the stand-in, in place of those of a model.
   public let model = EmbeddingModel(
     provider: "lexical",
     name: "hashed-words-1",
@@ -16,10 +16,10 @@ public struct LexicalEmbedding: EmbeddingProvider {
     dollarsPerMillionTokens: 0
   )
 
-  /// The only configuration.
+  /// Creates the stand-in, which has no configuration.
   public init() {}
 
-  /// One vector of unit length for each text, using no tokens, so that nobody pays.
+  /// Returns one vector of unit length for each text; it uses no tokens and charges no one.
   public func embeddings(of texts: [String], for payer: Payer) -> Embeddings {
     Embeddings(vectors: texts.map(vector), usage: TokenUsage())
   }
@@ -30,15 +30,15 @@ public struct LexicalEmbedding: EmbeddingProvider {
     for word in words {
       let weight: Float = Self.frequentWords.contains(String(word)) ? 0.2 : 1
       add(String(word), weight, to: &vector)
-      // A word's beginning brings its forms together: "squat", "squats", "squatting".
+      // A word's first letters bring its forms together: "squat", "squats", "squatting".
       if word.count > 3 { add("\(word.prefix(4))*", weight * 0.8, to: &vector) }
     }
-    // A text of signs alone, say an emoji, is its own only word.
+    // A text without words, for example an emoji, counts as a single word.
     if words.isEmpty { add(text, 1, to: &vector) }
     var length: Float = 0
     for number in vector { length += number * number }
     guard length > 0 else {
-      // All words cancelled each other out; any fixed direction is better than none.
+      // All words cancelled each other out. Any fixed direction will do.
       vector[0] = 1
       return vector
     }
@@ -53,7 +53,7 @@ public struct LexicalEmbedding: EmbeddingProvider {
     vector[Int(hash % UInt64(Self.dimension))] += hash & (1 << 31) == 0 ? weight : -weight
   }
 
-  /// Words that say little about what a message is about.
+  /// Frequent words, which say little about the subject of a message.
   static let frequentWords: Set<String> = [
     "a", "am", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "had",
     "has", "have", "he", "her", "his", "i", "if", "in", "is", "it", "its", "just", "me", "my", "no",

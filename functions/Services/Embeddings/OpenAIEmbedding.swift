@@ -6,25 +6,25 @@ import OutboundHTTP
   import Foundation
 #endif
 
-/// Embeddings of any server that speaks OpenAI's protocol.
+/// A provider of embeddings from any server with OpenAI's protocol.
 ///
-/// Services get it as `MeteredEmbedding`, whose calls go through the ledger.
+/// Services use it through `MeteredEmbedding`, which records each call in the ledger.
 struct OpenAIEmbedding: Sendable {
-  /// The model that makes the vectors.
+  /// The embedding model.
   let model: EmbeddingModel
   private let server: OpenAIServer
 
-  // The service's own limits; each token is at least one byte, so bytes are on the safe side.
+  // The limits of the service. Each token is at least one byte, so limits in bytes are safe.
   private static let inputsMax = 2048
   private static let inputBytesMax = 8192
   private static let requestBytesMax = 300_000
   private static let timeout: Duration = .seconds(30)
-  /// Tokens that a model may add to a text, at its beginning and end.
+  /// The maximum number of tokens that a model adds at the beginning and end of a text.
   private static let marksMax = 2
-  /// The most bytes of a number, written out with all its digits.
+  /// The maximum size of a number in bytes, written with all its digits.
   private static let numberBytesMax = 24
 
-  /// A provider below `baseURL`, such as `https://api.openai.com/v1`.
+  /// Creates a provider below `baseURL`, such as `https://api.openai.com/v1`.
   init(
     model: EmbeddingModel,
     baseURL: String,
@@ -48,20 +48,20 @@ struct OpenAIEmbedding: Sendable {
     )
   }
 
-  /// Throws as a call would while the circuit is open.
+  /// Throws the error of a call while the circuit is open.
   func check() throws { try server.check() }
 
-  /// The most tokens that embedding the texts can use.
+  /// Returns the maximum number of tokens that embedding the texts can use.
   func usageMax(of texts: [String]) -> TokenUsage {
     TokenUsage(
       promptTokens: texts.reduce(0) { $0 + min($1.utf8.count, Self.inputBytesMax) + Self.marksMax }
     )
   }
 
-  /// One vector of unit length for each text, in order, in as few requests as the service allows.
+  /// Returns one vector of unit length for each text, in order, in as few requests as possible.
   ///
-  /// Only the beginning of a long text counts. Adds to `usage` what each answer cost, also when a
-  /// later one fails. Throws `ServiceError`.
+  /// Only the beginning of a long text is used. Adds the usage of each response to `usage`, also if
+  /// a later request fails. Throws `ServiceError`.
   func embeddings(of texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
     var vectors: [[Float]] = []
     for batch in Self.batches(texts.map(Self.clipped)) {
@@ -96,7 +96,7 @@ struct OpenAIEmbedding: Sendable {
     }
   }
 
-  /// The vectors in the order of the texts, whatever the order of the answer.
+  /// Returns the vectors in the order of the texts, whatever the order in the response.
   private func vectors(of reply: Reply, for texts: [String]) throws -> [[Float]] {
     guard reply.data.count == texts.count else {
       throw ServiceError(
@@ -115,7 +115,7 @@ struct OpenAIEmbedding: Sendable {
     return vectors.compactMap(\.self)
   }
 
-  /// The vector with unit length, which not every server ensures.
+  /// Returns the vector scaled to unit length, which not every server ensures.
   private func checked(_ vector: [Float]) throws -> [Float] {
     guard vector.count == model.dimension else {
       throw ServiceError(
@@ -129,22 +129,22 @@ struct OpenAIEmbedding: Sendable {
     guard square.isFinite, square > 0 else {
       throw ServiceError(.unavailable, "the embedding provider sent a vector without a direction")
     }
-    // Rounding alone changes the length by no more than this.
+    // Rounding errors alone change the length by no more than this.
     if abs(square - 1) < 1e-4 { return vector }
     let length = square.squareRoot()
     return vector.map { Float(Double($0) / length) }
   }
 
-  /// The longest beginning that the service is sure to accept.
+  /// Returns the longest prefix that the service is certain to accept.
   static func clipped(_ text: String) -> String {
     guard text.utf8.count > inputBytesMax else { return text }
-    // Cut between scalars, not characters: one character may be longer than the whole limit.
+    // The cut is between scalars, because one character may be longer than the limit.
     var end = text.utf8.index(text.startIndex, offsetBy: inputBytesMax)
     while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
     return String(text[..<end])
   }
 
-  /// Splits texts so that no request breaks the service's limits.
+  /// Splits texts so that no request exceeds the service's limits.
   static func batches(_ texts: [String]) -> [[String]] {
     var batches: [[String]] = []
     var batch: [String] = []
@@ -171,7 +171,7 @@ struct OpenAIEmbedding: Sendable {
 
   private struct Reply: Decodable {
     struct Item: Decodable {
-      /// The vector's place; some servers leave it out and keep the order.
+      /// The index of the vector's text; some servers omit it and keep the order.
       var index: Int?
       var embedding: Numbers
     }
@@ -179,13 +179,15 @@ struct OpenAIEmbedding: Sendable {
     var usage: TokenUsage.Stated?
   }
 
-  /// A vector as base64 of little-endian floats, as asked, or as an array from other servers.
+  /// A vector, decoded from base64 of little-endian floats, or from an array of numbers.
+  ///
+  /// Base64 is requested, but some servers send an array.
   private struct Numbers: Decodable {
     var numbers: [Float]
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
-      // `try?` only asks which of the two forms it is; the second one reports.
+      // `try?` only tests for the first format. Errors of the second are thrown.
       guard let text = try? container.decode(String.self) else {
         numbers = try container.decode([Float].self)
         return

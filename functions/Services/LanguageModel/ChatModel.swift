@@ -1,20 +1,20 @@
-/// A language model that answers in a requested form.
+/// A language model whose answers can be required to follow a schema.
 public protocol ChatModel: Sendable {
   /// The model's name, for logs and answers.
   var name: String { get }
-  /// What the model's tokens cost; nil when it is not known.
+  /// The price of the model's tokens; nil if unknown.
   var price: ModelPrice? { get }
 
-  /// Throws `ServiceError` where a call would, as far as it is known without asking anybody.
+  /// Throws the `ServiceError` that a call would throw, as far as known without a request.
   ///
-  /// For work before a call that would be for nothing.
+  /// Call this before work that is only useful if the model can be called.
   func check(for payer: Payer) throws
 
-  /// One answer of the model to the messages, in the form that the schema describes.
+  /// Requests one answer to the messages, in the form that the schema describes.
   ///
-  /// Charges the call to the payer. Throws `ServiceError`: `refused` when the model will not
-  /// answer, its answer was cut off, or does not have the requested form, even if tried once more;
-  /// `limitReached` when the payer or all together have used their day's share.
+  /// Charges the call to the payer. Throws `ServiceError`: `refused` if the model refuses, or if
+  /// its answer was cut off or does not follow the schema even after a second attempt;
+  /// `limitReached` if the payer, or all payers together, have used up the limit of the day.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
@@ -22,11 +22,10 @@ public protocol ChatModel: Sendable {
     for payer: Payer
   ) async throws -> ChatAnswer<Output>
 
-  /// The model's next turn of a conversation, in which it may call the tools; none may be called
-  /// where there are none.
+  /// Requests the model's next turn of a conversation, in which it may call the given tools.
   ///
-  /// Calls `onText` with the text as the model says it, and throws what `onText` throws. Charges the
-  /// turn to the payer. Throws `ServiceError` as `answer` does.
+  /// If `tools` is empty, the model cannot call any. `onText` gets the text as it arrives, and its
+  /// errors are rethrown. Charges the turn to the payer. Throws `ServiceError` as `answer` does.
   func reply(
     to turns: [ChatTurn],
     tools: [ToolDescription],
@@ -35,38 +34,40 @@ public protocol ChatModel: Sendable {
   ) async throws -> ChatReply
 }
 
-/// One turn of a conversation with a model.
+/// A message in a conversation with a model.
 public struct ChatMessage: Sendable, Hashable, Encodable {
-  /// Who speaks.
+  /// The author of the message.
   public var role: Role
-  /// What is said.
+  /// The text of the message.
   public var content: String
 
-  /// Who can speak.
+  /// The possible authors of a message.
   public enum Role: String, Sendable, Hashable, Encodable {
-    /// The author of the function, saying what the model must do.
+    /// The author of the function, who gives the model its instructions.
     case system
-    /// The user of the function; the words of other people are data and belong here too.
+    /// The user of the function.
+    ///
+    /// Texts of other people are data and belong here too.
     case user
     /// An earlier answer of the model.
     case assistant
   }
 
-  /// A turn.
+  /// Creates a message of the given author.
   public init(_ role: Role, _ content: String) {
     self.role = role
     self.content = content
   }
 }
 
-/// A model's answer and what it cost.
+/// A model's answer and the tokens it used.
 public struct ChatAnswer<Output: Sendable>: Sendable {
-  /// The answer.
+  /// The decoded answer.
   public var output: Output
-  /// The tokens of all calls that led to the answer.
+  /// The tokens used by all calls that led to the answer.
   public var usage: TokenUsage
 
-  /// An answer.
+  /// Creates an answer with the tokens it used.
   public init(output: Output, usage: TokenUsage) {
     self.output = output
     self.usage = usage

@@ -4,40 +4,41 @@
   import Foundation
 #endif
 
-/// Puts a model's turn together from the events of its stream.
+/// A parser that assembles a model's turn from the events of its stream.
 ///
-/// Calls of tools come in fragments that belong together by their index; only the first one has the
-/// call's id and name.
+/// Calls of tools arrive in fragments with a common index. Only the first fragment has the call's
+/// id and name.
 struct ChatStream: Sendable {
   private let promptBytes: Int
   private let usageMax: TokenUsage
   private var text = ""
   private var isRefused = false
   private var calls: [Int: ToolCall] = [:]
-  /// The bytes that the model has written, those of a refusal too.
+  /// The bytes that the model has written, including a refusal.
   private var written = 0
   private var finishReason: String?
   private var usage: TokenUsage.Stated?
   private var isDone = false
 
-  /// The most calls in a turn, whatever indexes a server invents.
+  /// The maximum number of calls in a turn, whatever indexes a server sends.
   private static let callsMax = 128
-  /// The most bytes of a turn, all its texts and calls together.
+  /// The maximum size of a turn in bytes, with all its texts and calls.
   private static let bytesMax = 1 << 16
 
-  /// A turn of which nothing has come, in answer to so many bytes.
+  /// Creates a parser for the response to a prompt with the given number of bytes.
   ///
-  /// `usageMax` is the most that it can use, whatever the server states.
+  /// `usageMax` limits the usage, even if the server reports more.
   init(promptBytes: Int, usageMax: TokenUsage) {
     self.promptBytes = promptBytes
     self.usageMax = usageMax
   }
 
-  /// Reads one line of the stream; returns the text that it adds.
+  /// Reads one line of the stream and returns the text that it adds, if any.
   ///
-  /// Throws `unavailable` for a line that is none of a stream of chat completions.
+  /// Throws `unavailable` for an event that is not part of a stream of chat completions or that
+  /// reports an error, and `refused` for a turn that is too long.
   mutating func read(_ line: String) throws -> String? {
-    // Other lines are comments, which keep a connection alive, or names of events.
+    // Other lines are event names, or comments that keep a connection alive.
     guard line.hasPrefix("data:") else { return nil }
     let data = line.dropFirst(5).drop { $0 == " " }
     if data == "[DONE]" {
@@ -75,7 +76,7 @@ struct ChatStream: Sendable {
       calls[index] = ToolCall(id: "", name: "", arguments: "")
     }
     try count(fragment.id, fragment.function?.name, fragment.function?.arguments)
-    // A copy beside the stored call would make each addition as long as the call.
+    // Copying the stored call would make each addition take time linear in its length.
     func complete(_ call: inout ToolCall) {
       if call.id.isEmpty { call.id = fragment.id ?? "" }
       if call.name.isEmpty { call.name = fragment.function?.name ?? "" }
@@ -91,7 +92,9 @@ struct ChatStream: Sendable {
 
   private static let tooLong = ServiceError(.refused, "the model's answer has no end")
 
-  /// What the turn has used so far, by the server's count or by what came; none before anything did.
+  /// The usage so far, as the server reported it or estimated from the data received.
+  ///
+  /// It is zero before any data arrives.
   var used: TokenUsage {
     guard usage != nil || written > 0 || finishReason != nil else { return TokenUsage() }
     return TokenUsage(
@@ -102,13 +105,13 @@ struct ChatStream: Sendable {
     )
   }
 
-  /// Whether anything has been said.
+  /// True if any text has arrived.
   var hasText: Bool { !text.isEmpty }
 
-  /// The turn, at the stream's end.
+  /// Returns the complete turn at the end of the stream.
   ///
-  /// Throws `unavailable` when the stream broke off, and `refused` when the model or its provider's
-  /// filter held the answer back.
+  /// Throws `unavailable` if the stream broke off, and `refused` if the model refused or the
+  /// provider's filter blocked the answer.
   func reply() throws -> ChatReply {
     guard isDone || finishReason != nil else {
       throw ServiceError(.unavailable, "the chat provider broke off its answer")
@@ -126,7 +129,7 @@ struct ChatStream: Sendable {
     )
   }
 
-  /// The members on which servers agree; all others are ignored.
+  /// The fields that all servers support; other fields are ignored.
   private struct Chunk: Decodable {
     struct Choice: Decodable {
       var delta: Delta?

@@ -1,25 +1,27 @@
 /// One turn of a conversation with a model that may call tools.
 public enum ChatTurn: Sendable, Hashable {
-  /// What the author of the function wants of the model.
+  /// The instructions of the function's author.
   case system(String)
-  /// What the user of the function asks; other people's words are data and belong here or below.
+  /// The question of the function's user.
+  ///
+  /// Texts of other people are data and belong here or in `tool`.
   case user(String)
-  /// What the model said, and which tools it called.
+  /// The text of the model and the tools that it called.
   case assistant(String, calls: [ToolCall])
-  /// What a tool answered to a call, right behind the turn that has the call.
+  /// The result of a tool call, directly after the turn with the call.
   case tool(String, callID: String)
 }
 
-/// A tool that the model wants to be called.
+/// A call of a tool that the model requests.
 public struct ToolCall: Codable, Sendable, Hashable {
-  /// The model's name for this call.
+  /// The id that the model gave the call.
   public var id: String
-  /// The tool.
+  /// The name of the tool.
   public var name: String
-  /// The arguments, as the model wrote them: JSON, or not.
+  /// The arguments as the model wrote them, not necessarily valid JSON.
   public var arguments: String
 
-  /// A call.
+  /// Creates a call of a tool.
   public init(id: String, name: String, arguments: String) {
     self.id = id
     self.name = name
@@ -27,16 +29,16 @@ public struct ToolCall: Codable, Sendable, Hashable {
   }
 }
 
-/// A tool as a model is offered it.
+/// The description of a tool that is offered to a model.
 public struct ToolDescription: Sendable, Hashable {
-  /// At most 64 letters, digits, `_` and `-`.
+  /// The name of the tool, of at most 64 letters, digits, `_` and `-`.
   public var name: String
-  /// What the tool does and when to call it.
+  /// A sentence for the model on what the tool does and when to call it.
   public var summary: String
-  /// The form of the arguments; an object.
+  /// The type of the arguments, an object.
   public var input: JSONType
 
-  /// A tool.
+  /// Creates a description of a tool.
   public init(name: String, summary: String, input: JSONType) {
     self.name = name
     self.summary = summary
@@ -44,18 +46,18 @@ public struct ToolDescription: Sendable, Hashable {
   }
 }
 
-/// What a model said in one turn.
+/// The model's output in one turn.
 public struct ChatReply: Sendable, Hashable {
-  /// The text; empty when the model only calls tools.
+  /// The text; empty if the model only calls tools.
   public var text: String
-  /// The tools that the model calls, in its order.
+  /// The calls of tools, in the model's order.
   public var calls: [ToolCall]
-  /// Whether the text was cut off at the most tokens it may have.
+  /// True if the text was cut off at the token limit.
   public var isCutOff: Bool
-  /// The tokens of the turn.
+  /// The tokens used by the turn.
   public var usage: TokenUsage
 
-  /// A turn of the model.
+  /// Creates the output of one turn.
   public init(
     text: String = "",
     calls: [ToolCall] = [],

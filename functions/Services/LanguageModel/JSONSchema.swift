@@ -2,19 +2,19 @@
 ///
 /// Every property is required and no other is allowed; the root is an object.
 public struct JSONSchema: Sendable, Hashable {
-  /// The form's name: at most 64 letters, digits, `_` and `-`.
+  /// The schema's name: at most 64 letters, digits, `_` and `-`.
   public var name: String
   /// The properties of the root.
   public var properties: [String: JSONType]
 
-  /// A form by its name and its properties.
+  /// Creates a schema with a name and the properties of its root.
   public init(name: String, _ properties: [String: JSONType]) {
     self.name = name
     self.properties = properties
   }
 }
 
-/// The form of one value in an answer.
+/// The type of one value in an answer.
 public struct JSONType: Sendable, Hashable {
   private indirect enum Shape: Hashable {
     case plain(String)
@@ -40,34 +40,34 @@ public struct JSONType: Sendable, Hashable {
     self.shape = shape
   }
 
-  /// Any text.
+  /// The type of a string.
   public static let string = JSONType(.plain("string"))
-  /// A whole number.
+  /// The type of an integer.
   public static let integer = JSONType(.plain("integer"))
-  /// A number.
+  /// The type of a number, with or without a fraction.
   public static let number = JSONType(.plain("number"))
-  /// True or false.
+  /// The type of a Boolean.
   public static let boolean = JSONType(.plain("boolean"))
 
-  /// One of some texts.
+  /// Returns the type of a string that is one of the given choices.
   public static func string(enum choices: [String]) -> JSONType { JSONType(.choice(choices)) }
 
-  /// Any number of values of one form.
+  /// Returns the type of an array with elements of one type.
   public static func array(of element: JSONType) -> JSONType { JSONType(.array(element)) }
 
-  /// An object with exactly these properties.
+  /// Returns the type of an object with exactly the given properties.
   public static func object(_ properties: [String: JSONType]) -> JSONType {
     JSONType(.object(properties))
   }
 
-  /// The same form, or null.
+  /// The type extended by null.
   public var orNull: JSONType {
     var form = self
     form.mayBeNull = true
     return form
   }
 
-  /// The same form with a description that tells the model what belongs there.
+  /// Returns the type with a description for the model.
   public func described(_ text: String) -> JSONType {
     var described = self
     described.text = text
@@ -80,7 +80,7 @@ extension JSONType: Encodable {
     case type, description, `enum`, items, properties, required, additionalProperties
   }
 
-  /// Writes the form as JSON Schema.
+  /// Encodes the type as JSON Schema.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(text, forKey: .description)

@@ -1,9 +1,9 @@
 extension JSONType {
-  /// The form of the objects that a type decodes, derived from how it decodes them.
+  /// Derives the type of the objects that a Swift type decodes, from its `init(from:)`.
   ///
-  /// Texts, numbers, truth values, lists, objects and ``JSONChoice``s may be properties; optional
-  /// ones may be null. `descriptions` tells the model what belongs into a property, by its name.
-  /// Throws `DecodingError` for a type that decodes anything else.
+  /// Properties may be strings, numbers, Booleans, arrays, objects and
+  /// ``JSONChoice``s. Optional properties may be null. `descriptions` maps the names of properties
+  /// to descriptions for the model. Throws `DecodingError` if the Swift type decodes anything else.
   public init(of type: any Decodable.Type, descriptions: [String: String] = [:]) throws {
     let probe = ShapeProbe()
     _ = try type.init(from: probe)
@@ -19,13 +19,13 @@ extension JSONType {
   }
 }
 
-/// One of a few texts, which a model is given as an enumeration.
+/// A string type with a few values, described to a model as an enumeration.
 public protocol JSONChoice: Codable, CaseIterable, RawRepresentable, Sendable
 where RawValue == String {}
 
-/// A decoder that hands out values of its own, to learn for which ones it is asked.
+/// A decoder that returns placeholder values and records the requested types.
 private final class ShapeProbe: Decoder {
-  /// What was asked for so far.
+  /// The types that have been requested so far.
   enum Form {
     case nothing
     case value(JSONType)
@@ -37,7 +37,7 @@ private final class ShapeProbe: Decoder {
   let codingPath: [any CodingKey]
   let userInfo: [CodingUserInfoKey: Any] = [:]
   var form = Form.nothing
-  /// The properties that may be null.
+  /// The names of the properties that may be null.
   var nullable: Set<String> = []
 
   init(codingPath: [any CodingKey] = []) {
@@ -65,7 +65,7 @@ private final class ShapeProbe: Decoder {
 
   func singleValueContainer() -> any SingleValueDecodingContainer { ValueProbe(probe: self) }
 
-  /// A value of a type, and the form that the type has.
+  /// Returns a value of a Swift type, and the JSON type derived from it.
   func value<T: Decodable>(_ type: T.Type) throws -> (T, JSONType) {
     if let choice = type as? any JSONChoice.Type, let value = first(of: choice) as? T {
       return (value, .string(enum: texts(of: choice)))
@@ -91,7 +91,7 @@ private struct PropertyProbe<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func contains(_ key: Key) -> Bool { true }
 
   func decodeNil(forKey key: Key) -> Bool {
-    // Only who takes null asks for it, as the decoding of an optional does.
+    // Only a type that accepts null calls this, as the decoding of an optional does.
     probe.nullable.insert(key.stringValue)
     return false
   }
@@ -126,7 +126,7 @@ private struct PropertyProbe<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 }
 
-/// A list with one element, which shows the form of all.
+/// An array with one element, from which the element type is derived.
 private struct ElementProbe: UnkeyedDecodingContainer {
   let probe: ShapeProbe
   var codingPath: [any CodingKey] { probe.codingPath }

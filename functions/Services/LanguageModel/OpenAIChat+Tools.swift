@@ -5,7 +5,9 @@
 #endif
 
 extension OpenAIChat {
-  /// The most tokens that a turn can use: each token of the request is at least one byte of it.
+  /// The maximum number of tokens that a turn can use.
+  ///
+  /// Each token of the request is at least one byte of it.
   func usageMax(of turns: [ChatTurn], _ tools: [ToolDescription]) throws -> TokenUsage {
     TokenUsage(
       promptTokens: try JSONEncoder().encode(TurnRequest(self, turns, tools)).count,
@@ -13,7 +15,7 @@ extension OpenAIChat {
     )
   }
 
-  /// An estimate of what a turn that was given up has used.
+  /// Estimates the usage of a turn that was given up.
   func usage(of turns: [ChatTurn], saidBytes: Int) -> TokenUsage {
     TokenUsage(
       promptTokens: TokenUsage.estimate(turns.reduce(0) { $0 + $1.textBytes }),
@@ -22,10 +24,10 @@ extension OpenAIChat {
     )
   }
 
-  /// The model's next turn, requested again only as long as it has said nothing.
+  /// Requests the model's next turn, with retries only until its first text.
   ///
-  /// Calls `onText` as the answer is read, which must not wait for anybody. Throws as
-  /// `ChatModel.reply` does.
+  /// `onText` is called while the response is read and must not block. Throws as `ChatModel.reply`
+  /// does.
   func reply(
     to turns: [ChatTurn],
     _ tools: [ToolDescription],
@@ -51,7 +53,7 @@ extension OpenAIChat {
   }
 }
 
-/// The request of a turn, as a stream with its usage at the end.
+/// The request of a turn, for a stream that ends with its usage.
 private struct TurnRequest: Encodable {
   struct StreamOptions: Encodable {
     var include_usage = true
@@ -102,7 +104,7 @@ extension ChatTurn: Encodable {
     var function: Function
   }
 
-  /// Writes the turn as a message of a chat completion.
+  /// Encodes the turn as a message of a chat completion.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
@@ -128,7 +130,7 @@ extension ChatTurn: Encodable {
     }
   }
 
-  /// The bytes of the turn's texts.
+  /// The size of the turn's texts in bytes.
   fileprivate var textBytes: Int {
     switch self {
     case .system(let text), .user(let text), .tool(let text, _): text.utf8.count

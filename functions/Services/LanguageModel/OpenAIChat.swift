@@ -6,25 +6,28 @@ import OutboundHTTP
   import Foundation
 #endif
 
-/// A model behind any server that speaks OpenAI's chat completions with structured outputs.
+/// A model on any server with OpenAI's chat completions and structured outputs.
 ///
-/// Services get it as `MeteredChat`, whose calls go through the ledger.
+/// Services use it through `MeteredChat`, which records each call in the ledger.
 struct OpenAIChat: Sendable {
-  /// The model's name.
   let name: String
   let server: OpenAIServer
   let answerTokensMax: Int
-  /// The silence that ends a streamed answer; a model that thinks says nothing meanwhile.
+  /// The limit of silence that ends a streamed answer.
+  ///
+  /// A model sends nothing while it thinks.
   let silence: SilenceLimit
 
-  /// The most answers asked for: a model is partly chance and may get right what it got wrong.
+  /// The maximum number of attempts for an answer.
+  ///
+  /// Answers vary, so a second attempt may follow the schema although the first did not.
   private static let answersMax = 2
-  /// The time-out for a long answer; a function's own time-out comes first if it is shorter.
+  /// The timeout for a long answer; a shorter timeout of the function applies first.
   private static let timeout: Duration = .seconds(60)
 
-  /// A model below `baseURL`, such as `https://api.openai.com/v1`.
+  /// Creates a model below `baseURL`, such as `https://api.openai.com/v1`.
   ///
-  /// `answerTokensMax` bounds what one answer costs, thinking included.
+  /// `answerTokensMax` limits the cost of one answer, including its reasoning tokens.
   init(
     model: String,
     baseURL: String,
@@ -52,13 +55,15 @@ struct OpenAIChat: Sendable {
     silence = SilenceLimit(longest: .seconds(60), clock: clock)
   }
 
-  /// Throws as a call would while the circuit is open.
+  /// Throws the error of a call while the circuit is open.
   func check() throws { try server.check() }
 
-  /// Throws as a call would while the circuit is open, and prepares for no call.
+  /// Throws the error of a call while the circuit is open, without preparing for a call.
   func peek() throws { try server.peek() }
 
-  /// The most tokens that an answer can use: each token of the request is at least one byte of it.
+  /// The maximum number of tokens that an answer can use.
+  ///
+  /// Each token of the request is at least one byte of it.
   func usageMax(of messages: [ChatMessage], as schema: JSONSchema) throws -> TokenUsage {
     TokenUsage(
       promptTokens: try JSONEncoder().encode(request(messages, schema)).count,
@@ -75,12 +80,14 @@ struct OpenAIChat: Sendable {
     )
   }
 
-  /// An answer with what it cost; nil for one without the form that the schema describes.
+  /// An answer with its usage.
+  ///
+  /// The answer is nil if it does not follow the schema.
   typealias Attempt<Output> = (output: Output?, usage: TokenUsage)
 
-  /// One answer, requested again if the first does not have the form that the schema describes.
+  /// Requests an answer, and once more if the first does not follow the schema.
   ///
-  /// `count` makes each request, and is told what it cost, also where it fails. Throws as
+  /// `count` makes each request, and gets its usage even if the request fails. Throws as
   /// `ChatModel.answer` does.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
@@ -131,7 +138,7 @@ struct OpenAIChat: Sendable {
       )
       return try usage.add(counted) { try reply.text() }
     }
-    // The reason could quote what people wrote, so it is not passed on.
+    // A decoding error could quote what people wrote, so it is not passed on.
     return try? JSONDecoder().decode(Output.self, from: Data(text.utf8))
   }
 
@@ -156,7 +163,7 @@ struct OpenAIChat: Sendable {
     var response_format: Format
   }
 
-  /// The members on which servers agree; all others are ignored.
+  /// The fields that all servers support; other fields are ignored.
   private struct Reply: Decodable {
     struct Choice: Decodable {
       var message: Message
@@ -169,7 +176,9 @@ struct OpenAIChat: Sendable {
     var choices: [Choice]
     var usage: TokenUsage.Stated?
 
-    /// The text of a complete answer; a refusal's words may be about people and are not passed on.
+    /// Returns the text of a complete answer.
+    ///
+    /// The text of a refusal may be about people, so it is not passed on.
     func text() throws -> String {
       guard let choice = choices.first else {
         throw ServiceError(.unavailable, "the chat provider sent no answer")

@@ -1,28 +1,28 @@
 import Synchronization
 
-/// The pieces that a model says, on their way to somebody who may listen more slowly.
+/// A buffer of text pieces between a model and a listener that may be slower.
 ///
-/// Who speaks never waits. What has not been listened to is as long as the answer at most, because
-/// pieces are joined when many of them wait.
+/// The writer never waits. The buffer is never larger than the answer, and when many pieces are
+/// waiting, new ones are joined to the last.
 final class SpokenPieces: Sendable {
   private let waiting = Mutex<[String]>([])
   private let total = Mutex(0)
   private let wakes: AsyncStream<Void>
   private let wake: AsyncStream<Void>.Continuation
 
-  /// The most pieces that wait; each has its own cost beside its bytes.
+  /// The maximum number of waiting pieces, because each has a fixed cost besides its bytes.
   private static let piecesMax = 64
 
-  /// No pieces yet.
+  /// Creates an empty buffer.
   init() {
-    // One wake-up is enough: who listens takes everything that there is.
+    // One pending wake-up is enough, because the listener takes all waiting pieces.
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// The bytes of all pieces so far.
+  /// The total size of all pieces so far, in bytes.
   var bytes: Int { total.withLock { $0 } }
 
-  /// Adds a piece.
+  /// Adds a piece, or joins it to the last one if many are waiting.
   func add(_ piece: String) {
     total.withLock { $0 += piece.utf8.count }
     waiting.withLock { waiting in
@@ -35,12 +35,12 @@ final class SpokenPieces: Sendable {
     wake.yield()
   }
 
-  /// Says that no more will come.
+  /// Ends the sequence of pieces.
   func end() { wake.finish() }
 
-  /// Hands over all pieces in order until the end, or until the listening task is cancelled.
+  /// Passes all pieces to `listen`, in order, until the end or cancellation.
   ///
-  /// Throws what `listen` throws. Listens once.
+  /// Throws any error that `listen` throws. It can be called only once.
   func handOver(to listen: (String) async throws -> Void) async throws {
     for await _ in wakes {
       let pieces = waiting.withLock { waiting in

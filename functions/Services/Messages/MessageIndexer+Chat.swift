@@ -2,23 +2,23 @@ import FirestoreClient
 import PsstModels
 
 extension MessageIndexer {
-  /// Vectors of a chat brought up to date at the same time.
+  /// The number of vectors of a chat that are updated concurrently.
   private static let concurrency = 8
 
-  /// What became of a chat's vectors.
+  /// The outcome for a chat's vectors.
   public enum ChatOutcome: Sendable, Hashable {
-    /// Vectors had an earlier membership, or were right already.
+    /// The numbers of vectors that were updated and of those already up to date.
     case refreshed(Int, unchanged: Int)
-    /// The chat is gone, and so are its vectors.
+    /// The chat no longer exists, and this many vectors were deleted.
     case deleted(Int)
-    /// The chat cannot be read, and its vectors stay as they are.
+    /// The chat cannot be read, and its vectors are unchanged.
     case skipped(SkipReason)
   }
 
-  /// Updates members and trainer in the vectors of a chat, or deletes them if the chat is gone.
+  /// Updates members and trainer in the vectors of a chat, or deletes the vectors with the chat.
   ///
-  /// Reaches no other chat's vectors. Messages without a vector are left alone. A repeated call
-  /// after a failure does only what is left.
+  /// Vectors of other chats are not touched. Messages without a vector are skipped. A repeated call
+  /// after a failure does only the remaining work. Throws `ServiceError` and `FirestoreError`.
   public func indexChat(_ chatID: String) async throws -> ChatOutcome {
     let prefix = MessagePlace.keyPrefix(ofChat: chatID)
     let snapshot = try await firestore.collection(Chat.collection).document(chatID).get()
@@ -27,7 +27,7 @@ extension MessageIndexer {
     case .readable(let readable): chat = readable
     case .unreadable(let error): return .skipped(.chatUnreadable(error))
     case nil:
-      // All ids are read first, because a list must not change while it is read.
+      // All ids are read first, because the list must not change during reading.
       var ids: [String] = []
       try await vectors.list(prefix: prefix) { ids += $0 }
       try await vectors.delete(ids)
@@ -48,7 +48,7 @@ extension MessageIndexer {
 
   private static func isCurrent(_ record: VectorRecord, _ chat: Chat, _ roster: Roster) -> Bool {
     guard let senderID = record.metadata[MetadataField.senderID]?.string,
-      // A sender who has left is not in the roster, so their role is unknown.
+      // The roster lacks a sender who has left, so their role is unknown.
       chat.members.contains(senderID)
     else { return false }
     return record.metadata[MetadataField.members]?.strings == MetadataLimits.members(chat.members)

@@ -1,22 +1,25 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps the vector of each message in step with the message.
+/// An indexer that keeps the vector of each message up to date.
 ///
-/// After writing a vector, a writer reads the message again and repeats if it changed. Of several
-/// writers at once the last one therefore always sees the last state: no event's order matters.
+/// After writing a vector, it reads the message again and repeats if the message changed. If
+/// several indexers write at the same time, the last one therefore sees the latest state, and the
+/// order of events does not matter.
 public struct MessageIndexer: Sendable {
   let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   let vectors: PineconeIndex
   let documents: DocumentReader
-  /// Many messages say the same, and an event that is tried again has been paid for.
+  /// Many messages have the same text, and a retried event has already been paid for.
   private let cache = EmbeddingCache()
 
-  /// The most rounds; a message that changes more often meanwhile is left to the next event.
+  /// The maximum number of repetitions.
+  ///
+  /// A message that changes more often is left to its next event.
   private static let roundsMax = 5
 
-  /// An indexer of the messages in a database.
+  /// Creates an indexer of the messages in a database.
   public init(
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
@@ -31,19 +34,20 @@ public struct MessageIndexer: Sendable {
 
   // MARK: One message
 
-  /// What happened to a message's vector.
+  /// The outcome for a message's vector.
   public enum Outcome: Sendable, Hashable {
     case indexed
     case skipped(SkipReason)
-    /// The message is gone, and so is its vector.
+    /// The message no longer exists, and its vector was deleted.
     case deleted
   }
 
-  /// Brings the vector of one message in step with the message.
+  /// Updates the vector of one message.
   ///
-  /// Only a text that the stored vector does not stand for is embedded; read receipts cost nothing.
-  /// A message that cannot be read, or whose chat cannot, is skipped and has no vector. Throws
-  /// `ServiceError` or `FirestoreError`; repeating the call later finishes what this one began.
+  /// A text is embedded only if the stored vector belongs to another text, so read receipts cost
+  /// nothing. A message that cannot be read, or whose chat cannot be read, is skipped and its
+  /// vector deleted. Throws `ServiceError` or `FirestoreError`; a repeated call finishes the
+  /// remaining work.
   public func index(chatID: String, messageID: String) async throws -> Outcome {
     var usage = TokenUsage()
     return try await index(
@@ -54,6 +58,8 @@ public struct MessageIndexer: Sendable {
     )
   }
 
+  /// Updates the vector of one message.
+  ///
   /// The sender pays for a new vector unless another payer is given.
   func index(
     _ place: MessagePlace,
@@ -88,7 +94,7 @@ public struct MessageIndexer: Sendable {
     throw ServiceError(.unavailable, "message \(place.messageID) keeps changing; try later")
   }
 
-  /// A text whose vector is known, so that a change of anything else costs no embedding.
+  /// A text with its vector, so that other changes of a message need no embedding.
   struct Embedded: Sendable {
     var text: String
     var values: [Float]
@@ -98,7 +104,7 @@ public struct MessageIndexer: Sendable {
       self.values = values
     }
 
-    /// The text and the vector of a record; nil for one that lacks either.
+    /// Creates the pair from a record; nil if the record lacks text or vector.
     init?(_ record: VectorRecord) {
       guard let text = record.metadata[MetadataField.text]?.string, !record.values.isEmpty else {
         return nil
@@ -107,13 +113,13 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// The vector of a message's text: the stored one, that of an equal text, or a new one.
+  /// Returns the stored vector, the vector of an equal text, or a new vector.
   private func embedded(
     _ source: MessageSource,
     payer: Payer,
     usage: inout TokenUsage
   ) async throws -> Embedded {
-    // Who cannot store a vector does not pay for it.
+    // A vector that cannot be stored must not be paid for.
     try vectors.checkWriting()
     let stored = try await vectors.fetch([source.vectorID])[source.vectorID].flatMap(Embedded.init)
     if let stored, stored.text == source.text { return stored }
@@ -146,7 +152,7 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// The desired index content for each message.
+  /// Reads the messages, and returns the desired index content for each.
   private func read(_ places: [MessagePlace]) async throws -> [MessageState] {
     let chatIDs = Set(places.map(\.chatID)).sorted()
     let chats = firestore.collection(Chat.collection)
@@ -163,7 +169,7 @@ public struct MessageIndexer: Sendable {
     return drafts.map { $0.state(roster) }
   }
 
-  /// What is known of a message before its people are looked up.
+  /// The state of a message before its people are looked up.
   private enum Draft {
     case settled(MessageState)
     case open(MessagePlace, vectorID: String, Message, Chat)
@@ -206,7 +212,9 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// The users among these people; nobody else's message waits for one who cannot be read.
+  /// Reads the users with the given ids.
+  ///
+  /// A user who cannot be read is left out and does not delay the messages of others.
   func roster(_ uids: [String]) async throws -> Roster {
     let users = firestore.collection(User.collection)
     let snapshots = try await firestore.getAll(Set(uids).map { users.document($0) })
@@ -219,18 +227,18 @@ public struct MessageIndexer: Sendable {
 
   // MARK: Several messages
 
-  /// What happened to several messages' vectors.
+  /// The outcome for the vectors of several messages.
   struct Batch: Sendable {
     var indexed = 0
     var skipped = 0
     var deleted = 0
-    /// Messages that a service did not take.
+    /// The number of messages that a service did not accept.
     var failed = 0
-    /// The tokens paid for, also for messages that failed.
+    /// The tokens paid for, including those for messages that failed.
     var usage = TokenUsage()
-    /// Why messages failed, for people.
+    /// The reasons for failures, readable for people.
     var reasons: [String] = []
-    /// Why messages failed that may succeed later; nil if none did.
+    /// The first failure that may succeed later; nil if there is none.
     var failure: ServiceError?
 
     fileprivate mutating func count(_ outcome: Outcome) {
@@ -241,7 +249,9 @@ public struct MessageIndexer: Sendable {
       }
     }
 
-    /// Counts messages that failed; what a service refuses, it refuses for good.
+    /// Counts messages that failed.
+    ///
+    /// A refusal of a service is permanent.
     fileprivate mutating func fail(_ count: Int, _ error: ServiceError) {
       failed += count
       reasons.append(error.message)
@@ -250,12 +260,12 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// Brings the vectors of several messages in step with the messages, in few calls.
+  /// Updates the vectors of several messages in few calls.
   ///
-  /// Embeds each of their texts once, and asks no stored vector first: it is for messages without
-  /// one. The app pays. As for a single message, each message is read again afterwards, and one that changed
-  /// meanwhile is indexed again by itself. Failures of services are in the batch; throws
-  /// `FirestoreError`.
+  /// Each distinct text is embedded once. Stored vectors are not read first, because this is for
+  /// messages without one. The app pays. As for a single message, each message is read again
+  /// afterwards, and a message that changed is indexed again individually. Failures of services are
+  /// reported in the batch. Throws `FirestoreError`.
   func index(_ places: [MessagePlace]) async throws -> Batch {
     var batch = Batch()
     var sources: [MessageSource] = []
@@ -285,7 +295,7 @@ public struct MessageIndexer: Sendable {
     return batch
   }
 
-  /// Embeds messages and writes their vectors; returns those that were written.
+  /// Embeds messages, writes their vectors, and returns the messages that were written.
   private func store(
     _ sources: [MessageSource],
     _ batch: inout Batch
@@ -314,10 +324,10 @@ public struct MessageIndexer: Sendable {
     return Dictionary(uniqueKeysWithValues: embedded)
   }
 
-  /// Does work for all inputs together or, if a service refuses them, for each by itself, so that
-  /// only the one that is refused fails.
+  /// Runs work for all inputs together, or for each input alone if a service refuses them.
   ///
-  /// Returns the output of what succeeded, and leaves a failure that may pass in the batch.
+  /// One refused input therefore does not make the others fail. Returns the output of the inputs
+  /// that succeeded, and stores a temporary failure in the batch.
   private func apart<Input, Output>(
     _ inputs: [Input],
     _ batch: inout Batch,

@@ -1,8 +1,8 @@
 import OutboundHTTP
 
-/// The place of a message.
+/// The location of a message.
 ///
-/// Ids are the same if their bytes are; strings that are only canonically equivalent are different.
+/// Ids are compared by their bytes. Strings that are only canonically equivalent are different.
 struct MessagePlace: Hashable, Sendable {
   var chatID: String
   var messageID: String
@@ -19,22 +19,22 @@ struct MessagePlace: Hashable, Sendable {
     }
   }
 
-  /// The id of what is kept of the message elsewhere, `{chatId}#{messageId}`, such as its vector;
-  /// nil if the index takes no id that long.
+  /// The id of data about the message elsewhere, such as its vector: `{chatId}#{messageId}`.
   ///
-  /// A message's id is unique only in its chat, and clients choose both ids. Characters other than
-  /// letters, digits and `-._~` are percent-encoded, so that no two places share an id and the
-  /// index, which takes only ASCII, takes them all.
+  /// It is nil if it would be longer than the index allows. A message's id is unique only in its
+  /// chat, and clients choose both ids. All characters except letters, digits and `-._~` are
+  /// percent-encoded, because the index accepts only ASCII, and so that different messages have
+  /// different keys.
   var key: String? {
     let id = Self.keyPrefix(ofChat: chatID) + OutboundURL.encode(messageID)
     return id.utf8.count <= Self.keyBytesMax ? id : nil
   }
 
-  /// The prefix that the ids of all messages of a chat have, and no others.
+  /// Returns the prefix that is common to the keys of a chat's messages and to no others.
   static func keyPrefix(ofChat chatID: String) -> String {
     OutboundURL.encode(chatID) + "#"
   }
 
-  /// The index's own limit.
+  /// The limit of the index.
   private static let keyBytesMax = 512
 }

@@ -7,9 +7,9 @@ import PsstModels
   public import Foundation
 #endif
 
-/// Finds messages by their meaning, among those that the asker may read now.
+/// A search for messages by meaning, among those that the user may read now.
 ///
-/// While the provider or the index does not answer, finds them by their words instead.
+/// While the provider or the index is unavailable, messages are found by their words instead.
 public struct MessageSearch: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
@@ -19,18 +19,20 @@ public struct MessageSearch: Sendable {
   private let recent: RecentMessages
   private let clock: any Clock<Duration>
 
-  /// The hits requested per hit wanted, because some may no longer be shown.
+  /// The number of hits requested per hit wanted, because the user may not read all of them.
   private static let surplus = 3
-  /// The most hits looked at, however many of them may not be shown.
+  /// The maximum number of hits requested, however many of them the user may not read.
   private static let hitsMax = 1000
-  /// Hits checked against the database together.
+  /// The number of hits checked against the database at a time.
   private static let checkedTogether = 50
-  /// The asker's groups that are searched by their ids, because their vectors may lack the asker.
+  /// The maximum number of the user's groups searched by id.
+  ///
+  /// The vectors of a group may lack the user among their members.
   private static let groupsMax = 500
-  /// How long a search by meaning may take: somebody is waiting.
+  /// The time limit for a search by meaning, because a user is waiting.
   private static let timeMax: Duration = .seconds(6)
 
-  /// A search in the messages of a database.
+  /// Creates a search in the messages of a database.
   public init(
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
@@ -54,43 +56,44 @@ public struct MessageSearch: Sendable {
     )
   }
 
-  /// The model that gives the results their scores.
+  /// The model that determines the scores of a search by meaning.
   public var model: EmbeddingModel { embeddings.model }
 
-  /// What a search found.
+  /// The result of a search.
   public struct Found: Sendable, Hashable {
     /// The messages, best first.
     public var hits: [Hit]
-    /// What gave the messages their scores.
+    /// The model that determined the scores.
     public var model: EmbeddingModel
-    /// Why the words were searched and not the meaning; nil if the meaning was.
+    /// The reason that words were searched instead of the meaning; nil if the meaning was.
     public var failure: ServiceError?
   }
 
-  /// One message found.
+  /// A message that the search found.
   public struct Hit: Sendable, Hashable {
     /// The message's id.
     public var messageID: String
-    /// The chat that holds the message.
+    /// The id of the chat that holds the message.
     public var chatID: String
-    /// Who wrote it.
+    /// The id of the user who wrote the message.
     public var senderID: String
-    /// The sender's name as it is now; empty if unknown.
+    /// The sender's current name; empty if unknown.
     public var senderName: String
-    /// The message as it is now.
+    /// The message's current text.
     public var text: String
-    /// Milliseconds since 1970.
+    /// The time of the message in milliseconds since 1970.
     public var timestamp: Int64
-    /// How close the message is to the query; 1 at most.
+    /// The similarity of the message to the query; at most 1.
     public var score: Double
   }
 
-  /// The messages closest to a query, best first.
+  /// Finds the messages closest to a query, best first.
   ///
-  /// Membership is checked in the database for each hit, because vectors follow it with a delay.
-  /// A message that cannot be read, or whose chat cannot, is left out. `minScore` is the model's
-  /// threshold unless given. When the provider or the index fails or does not answer in time, the
-  /// asker's recent messages are searched for the words of the query. Throws `FirestoreError`.
+  /// Membership is checked in the database for each hit, because the vectors are updated with a
+  /// delay. A message that cannot be read, or whose chat cannot be read, is left out. `minScore` is
+  /// the model's threshold by default. If the provider or the index fails or does not respond in
+  /// time, the user's recent messages are searched for the words of the query. Throws
+  /// `FirestoreError`.
   public func search(
     _ query: String,
     as userID: String,
@@ -103,9 +106,10 @@ public struct MessageSearch: Sendable {
     )
   }
 
-  /// The messages closest to a message among those that are older, best first.
+  /// Finds the messages closest to a message among those that are older, best first.
   ///
-  /// The message's vector in the index is used if it is of the same text. Otherwise as `search`.
+  /// The message's vector in the index is used if it belongs to the current text. In all other
+  /// respects it works like the search for a query.
   func search(
     before message: Message,
     at place: MessagePlace,
@@ -123,19 +127,19 @@ public struct MessageSearch: Sendable {
     )
   }
 
-  /// What is searched for, and among what.
+  /// The parameters of a search.
   struct Request: Sendable {
     var text: String
     var userID: String
     var limit: Int
     var chatID: String?
     var minScore: Double?
-    /// The vector that the index has if the text is that of a message.
+    /// The id of the stored vector, if the text is that of a message.
     var vectorID: String?
-    /// Only messages that are older than this are found, in milliseconds since 1970.
+    /// The time before which a message must have been sent, in milliseconds since 1970.
     var before: Int64?
 
-    /// Whether a message may be found, as far as its time decides.
+    /// Returns true if the time of a message permits it as a result.
     func accepts(_ hit: Hit) -> Bool { before.map { hit.timestamp < $0 } ?? true }
   }
 
@@ -172,7 +176,7 @@ public struct MessageSearch: Sendable {
     async let scope = scope(of: request.userID, chatID: request.chatID)
     let vector = try await vector(of: request)
     guard var filter = try await scope else { return [] }
-    // Later messages may be closer than any earlier one, and more than are looked at.
+    // Without this filter, closer messages from later could fill all the places.
     if let before = request.before {
       filter = .and([filter, .less(MetadataField.timestamp, Double(before))])
     }
@@ -204,7 +208,9 @@ public struct MessageSearch: Sendable {
     )
   }
 
-  /// The vectors that may be of the user's chats; nil if there are none.
+  /// Returns a filter for the vectors of the user's chats.
+  ///
+  /// The result is nil if a chat is given and the user is not one of its members.
   private func scope(of userID: String, chatID: String?) async throws -> VectorFilter? {
     if let chatID {
       let isMember = try await documents.isMember(userID, of: chatID, in: firestore)
@@ -218,7 +224,7 @@ public struct MessageSearch: Sendable {
     return .or([isMember, .isIn(MetadataField.chatID, groups.map { .string($0.id) })])
   }
 
-  /// The first hits, no more than asked for, that still exist and are in the user's chats.
+  /// Returns the first hits, up to the limit, that still exist and are in the user's chats.
   private func readable(_ matches: [VectorMatch], for request: Request) async throws -> [Hit] {
     var hits: [Hit] = []
     for start in stride(from: 0, to: matches.count, by: Self.checkedTogether) {
@@ -241,9 +247,9 @@ public struct MessageSearch: Sendable {
     )
   }
 
-  /// Messages found before, as they are now, without those that the user may not read any more.
+  /// Returns the current versions of messages found before.
   ///
-  /// Throws `FirestoreError`.
+  /// Messages that the user may no longer read are left out. Throws `FirestoreError`.
   func messages(
     at places: [(place: MessagePlace, score: Double)],
     as userID: String
@@ -251,7 +257,7 @@ public struct MessageSearch: Sendable {
     try await named(try await unnamed(places, as: userID))
   }
 
-  /// The messages at some places that the user may read now, still without their senders' names.
+  /// Returns the messages that the user may read now, without their senders' names.
   private func unnamed(
     _ places: [(place: MessagePlace, score: Double)],
     as userID: String
@@ -277,7 +283,7 @@ public struct MessageSearch: Sendable {
 
   // MARK: Names
 
-  /// The hits with the names of their senders.
+  /// Adds the names of the senders to the hits.
   private func named(_ hits: [Hit]) async throws -> [Hit] {
     let users = firestore.collection(User.collection)
     let snapshots = try await firestore.getAll(
@@ -296,7 +302,7 @@ public struct MessageSearch: Sendable {
 }
 
 extension MessageSearch.Hit {
-  /// A message as it is stored, still without the sender's name.
+  /// Creates a hit from a stored message, without the sender's name.
   init(_ message: Message, _ place: MessagePlace, score: Double) {
     self.init(
       messageID: place.messageID,
@@ -311,12 +317,12 @@ extension MessageSearch.Hit {
 }
 
 extension DocumentReader {
-  /// Whether a chat exists, can be read and has this member.
+  /// Returns true if a chat exists, can be read and has the user as a member.
   func isChat(_ snapshot: DocumentSnapshot, with userID: String) -> Bool {
     read(snapshot, as: Chat.self)?.value?.members.contains(userID) ?? false
   }
 
-  /// Whether a user is a member of a chat now.
+  /// Returns true if a user is a member of a chat now.
   func isMember(_ userID: String, of chatID: String, in firestore: Firestore) async throws -> Bool {
     isChat(
       try await firestore.collection(Chat.collection).document(chatID).get(),

@@ -1,25 +1,29 @@
 import FirestoreClient
 import PsstModels
 
-/// A message with everything that determines its vector's metadata, as it is now.
+/// A message's current state, with everything that determines its vector's metadata.
 struct MessageSource: Equatable, Sendable {
   var place: MessagePlace
-  /// The vector's id.
+  /// The id of the vector.
   var vectorID: String
   var message: Message
   var chat: Chat
   var senderName: String?
   var trainerID: String?
 
-  /// The part of the text that is embedded; equal texts have equal vectors.
+  /// The part of the text that is embedded.
+  ///
+  /// Equal texts have equal vectors.
   var text: String { MetadataLimits.text(message.text) }
 
-  /// The message's record in the index; records are made only here.
+  /// Creates the message's record in the index.
+  ///
+  /// All records of messages are created here.
   func record(_ values: [Float]) -> VectorRecord {
     VectorRecord(id: vectorID, values: values, metadata: metadata)
   }
 
-  /// The metadata that the vector has for the message.
+  /// The metadata of the message's vector.
   var metadata: [String: MetadataValue] {
     var metadata: [String: MetadataValue] = [
       MetadataField.messageID: .string(place.messageID),
@@ -38,15 +42,15 @@ struct MessageSource: Equatable, Sendable {
 
 /// The desired index content for a message.
 enum MessageState: Equatable, Sendable {
-  /// One vector.
+  /// The message has one vector.
   case indexable(MessageSource)
-  /// No vector, for this reason.
+  /// The message has no vector, for the given reason.
   case skipped(SkipReason)
-  /// No vector, because the message does not exist.
+  /// The message does not exist and has no vector.
   case gone
 }
 
-/// The names of a vector's metadata.
+/// The names of the fields in a vector's metadata.
 enum MetadataField {
   static let messageID = "firestoreMessageId"
   static let chatID = "firestoreChatId"
@@ -60,20 +64,20 @@ enum MetadataField {
 }
 
 extension Timestamp {
-  /// Whole milliseconds since 1970, the form of times in vectors and answers.
+  /// The time in whole milliseconds since 1970, as used in vectors and results.
   var milliseconds: Int64 {
     let remainder = microseconds % 1000
     return (microseconds - (remainder < 0 ? remainder + 1000 : remainder)) / 1000
   }
 }
 
-/// The people of a chat, and who counts as its trainer.
+/// The users in a chat, used to determine its trainer.
 struct Roster: Sendable {
   var users: [String: User]
 
-  /// The only trainer among the members; otherwise the sender if a trainer; otherwise nobody.
+  /// The only trainer among the members; otherwise the sender, if a trainer; otherwise nil.
   ///
-  /// Members without a user do not count.
+  /// Members without a user document do not count.
   func trainerID(of chat: Chat, senderID: String) -> String? {
     func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
     let trainers = Set(chat.members).filter(isTrainer)

@@ -1,19 +1,23 @@
-/// The parts of a message that fit into a vector's metadata, of which an index takes 40 KB.
+/// The limits of a message's metadata, of which the index accepts 40 KB per vector.
 ///
-/// Sizes are those of JSON, because some characters are longer there. Together with ids of at most
-/// 1.5 KB each, the parts stay below 40 KB whatever they hold.
+/// Sizes are measured as JSON, in which some characters are longer. Together with ids of at most
+/// 1.5 KB each, the metadata always stays below 40 KB.
 enum MetadataLimits {
-  /// The part of a text that is embedded and stored; models read no more either.
+  /// The most bytes of a text that are embedded and stored.
+  ///
+  /// Models do not read more either.
   private static let textBytesMax = 8192
   private static let nameBytesMax = 1000
-  /// Some 800 members; those cut off find the chat's messages by its id.
+  /// The most bytes of the list of members, enough for about 800.
+  ///
+  /// Members beyond the limit find the chat's messages by the chat's id.
   private static let membersBytesMax = 24_000
 
-  /// The beginning of a text that is not blank, as it is embedded and stored.
+  /// Returns the beginning of a text that is embedded and stored; it is not blank.
   static func text(_ text: String) -> String {
     let beginning = beginning(of: text[...], bytesMax: textBytesMax)
     guard beginning.utf8.count < text.utf8.count else { return text }
-    // A text that begins with very much white space still has words.
+    // A text that begins with very long white space still has words.
     return String(
       Self.beginning(of: text.drop(while: \.isWhitespace), bytesMax: textBytesMax)
     )
@@ -25,7 +29,7 @@ enum MetadataLimits {
 
   static func members(_ members: [String]) -> [String] {
     var bytes = 0
-    // Two quotation marks and a comma.
+    // The initial 3 is for two quotation marks and a comma.
     return Array(
       members.prefix { member in
         bytes += member.unicodeScalars.reduce(3) { $0 + jsonBytes($1) }
@@ -34,7 +38,10 @@ enum MetadataLimits {
     )
   }
 
-  /// Cuts between scalars, not characters: one character may be longer than any limit.
+  /// Returns the prefix of a text that fits into a number of bytes.
+  ///
+  /// The cut is between scalars, not characters, because one character may be longer than the
+  /// limit.
   private static func beginning(of text: Substring, bytesMax: Int) -> Substring {
     var bytes = 0
     let scalars = text.unicodeScalars.prefix { scalar in

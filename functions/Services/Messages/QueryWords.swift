@@ -1,17 +1,19 @@
-/// The words of a query, by which messages are found without a model.
+/// The words of a query, used to find messages without a model.
 struct QueryWords: Sendable {
   private let words: [(word: String, weight: Double)]
 
-  /// The weight of a word that says little, such as "the".
+  /// The weight of a frequent word, such as "the".
   private static let frequentWeight = 0.2
-  /// The share of a word that only begins like one of the query's.
+  /// The score of a query word if a word of the text only has the same first letters.
   private static let stemScore = 0.6
-  /// The share of a word that only contains one of the query's, as in scripts without spaces.
+  /// The score of a query word that is only part of a longer word, as without spaces.
   private static let partScore = 0.8
-  /// The beginning that the forms of a word have in common.
+  /// The number of first letters that the forms of a word have in common.
   private static let stemLength = 4
 
-  /// The words of a query; without any, as in an emoji, the query is its own only word.
+  /// Creates the words of a query.
+  ///
+  /// A query without words, such as an emoji, counts as a single word.
   init(_ query: String) {
     let words = Self.words(query)
     self.words = (words.isEmpty ? [query.lowercased()] : Set(words).sorted()).map { word in
@@ -19,14 +21,14 @@ struct QueryWords: Sendable {
     }
   }
 
-  /// The share of the query's words that a text has, from 0 to 1.
+  /// Returns the weighted share of the query's words in a text, from 0 to 1.
   func score(of text: String) -> Double {
     let text = MetadataLimits.text(text).lowercased()
     let found = Set(Self.words(text))
     let stems = Set(found.map { $0.prefix(Self.stemLength) })
     func share(_ word: String) -> Double {
       if found.contains(word) { return 1 }
-      // "He" is in "the", but a sign of another script may well be a word.
+      // "He" is contained in "the", but a single sign of another script may well be a word.
       let isShort = word.utf8.count < 3
       if !isShort, text.contains(word) { return Self.partScore }
       let stem = word.prefix(Self.stemLength)
@@ -36,7 +38,7 @@ struct QueryWords: Sendable {
     return words.reduce(0) { $0 + $1.weight * share($1.word) } / total
   }
 
-  /// The words of a text, each once.
+  /// Returns the set of words in a text.
   static func all(in text: String) -> Set<String> { Set(words(text)) }
 
   private static func words(_ text: String) -> [String] {

@@ -7,14 +7,14 @@ import PsstModels
   import Foundation
 #endif
 
-/// Finds a user's recent messages by their words, without a provider or an index.
+/// A search for a user's recent messages by words, without a provider or an index.
 struct RecentMessages: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
   let clock: any Clock<Duration>
   let now: @Sendable () -> Date
 
-  /// What gives the results their scores.
+  /// The model in the results, which stands for the comparison of words.
   static let model = EmbeddingModel(
     provider: "words",
     name: "recent-messages",
@@ -23,29 +23,30 @@ struct RecentMessages: Sendable {
     isDegraded: true
   )
 
-  /// The chats among which the newest are chosen; one read of few fields each.
+  /// The maximum number of chats listed to find the newest, by one query for few fields.
   private static let chatsListedMax = 500
-  /// The newest chats, which are searched.
+  /// The maximum number of chats searched, newest first.
   private static let chatsMax = 40
-  /// How far ahead of this one a clock may be whose time is believed.
+  /// The limit, in microseconds, up to which a chat's time in the future is accepted.
   private static let clockAheadMax: Int64 = 86_400_000_000
-  /// The newest messages of each of several chats, and of a single chat.
+  /// The number of newest messages that are searched in each of several chats.
   private static let messagesMax = 50
   private static let messagesOfOneMax = 500
-  /// Chats read at the same time.
+  /// The number of chats read concurrently.
   private static let concurrency = 8
-  /// After this time the messages found so far are the answer.
+  /// The time limit, after which the messages found so far are returned.
   private static let timeMax: Duration = .seconds(3)
 
-  /// The messages that share most of a request's words, best first; of equals, the newest first.
+  /// Returns the messages that share most of a request's words, best first.
   ///
-  /// Only messages of chats whose member the user is now. Throws `FirestoreError`.
+  /// Among equal scores the newest comes first. Only chats of which the user is a member now are
+  /// searched. Throws `FirestoreError`.
   func search(_ request: MessageSearch.Request) async throws -> [MessageSearch.Hit] {
     let words = QueryWords(request.text)
     let threshold = request.minScore ?? Self.model.relevanceThreshold
     let hits = try await withThrowingTaskGroup(of: Part.self) { group in
       group.addTask {
-        // Cancellation means that all chats have been searched.
+        // This task is cancelled when all chats have been searched.
         try? await clock.sleep(for: Self.timeMax)
         return .timeIsUp
       }
@@ -95,7 +96,7 @@ struct RecentMessages: Sendable {
 
   private enum Part: Sendable {
     case timeIsUp
-    /// The chats to search, the newest last.
+    /// The ids of the chats to search, newest last.
     case chats([String])
     case hits([MessageSearch.Hit])
   }
@@ -110,7 +111,7 @@ struct RecentMessages: Sendable {
       .limit(Self.chatsListedMax).get()
     let latest = Int64(now().timeIntervalSince1970 * 1_000_000) + Self.clockAheadMax
     return chats.filter { documents.isChat($0, with: userID) }.map { chat in
-      // Clients write the time: one that cannot be must not push others out.
+      // Clients write the time. An impossible time must not push other chats out.
       guard case .timestamp(let time)? = chat[field], time.microseconds <= latest else {
         return (Int64.min, chat.id)
       }

@@ -1,11 +1,11 @@
-/// Texts that say nothing about anybody, so that no chat model need read them.
+/// Detection of texts without facts about people, which no chat model needs to read.
 enum SmallTalk {
-  /// Whether a text is only a single word, numbers, signs, courtesies or a greeting of somebody.
+  /// Returns true for one word, numbers, signs, courtesies, or a greeting with a name.
   ///
-  /// A courtesy beside any other word has content: "Thanks, asthma" may answer a question. Of such
-  /// words only a name after a greeting has none, and a name is capitalized.
+  /// A courtesy together with any other word has content: "Thanks, asthma" may answer a question.
+  /// The only exception is a name after a greeting, recognized by its capital letter.
   static func matches(_ text: String) -> Bool {
-    // A long text is not looked through: it has content.
+    // Only the beginning of a long text is examined, because a long text has content.
     let words = text.prefix(1000).split { !$0.isLetter && !$0.isNumber && $0 != "'" }
       .filter { $0.contains(where: \.isLetter) }
     let lowercased = words.map { $0.lowercased() }
@@ -14,7 +14,7 @@ enum SmallTalk {
     guard content.count == 1, !isSeveralWords(words[first]) else { return false }
     if words.count == 1 { return true }
     guard first > 0, words[first].first?.isUppercase == true else { return false }
-    // A comma or a full stop may begin something else: "Danke, Asthma".
+    // A comma or period may begin something else, as in "Danke, Asthma".
     let gap = text[words[first - 1].endIndex..<words[first].startIndex]
     return gap.allSatisfy(\.isWhitespace) && isGreeting(lowercased[..<first])
   }
@@ -23,8 +23,10 @@ enum SmallTalk {
     courtesies.contains(word) || besideCourtesies.contains(word) || greetings.contains(word)
   }
 
-  /// Whether words end with one that a name follows: "good morning", but not "morning" alone, which
-  /// also begins "Morning Pilates".
+  /// Returns true if the words end with a greeting that a name can follow.
+  ///
+  /// "Good morning" is such a greeting. "Morning" alone is not, because it also begins "Morning
+  /// Pilates".
   private static func isGreeting(_ words: ArraySlice<String>) -> Bool {
     guard let last = words.last else { return false }
     if greetings.contains(last) { return true }
@@ -32,14 +34,14 @@ enum SmallTalk {
     return before == "good" && timesOfDay.contains(last) || before == "thank" && last == "you"
   }
 
-  /// The fewest characters of content in a script that writes words without spaces.
+  /// The number of characters from which a text without spaces counts as several words.
   private static let unspacedMin = 4
 
   private static func isSeveralWords(_ word: Substring) -> Bool {
     word.unicodeScalars.filter(isUnspaced).count >= unspacedMin
   }
 
-  /// Whether a character belongs to a script that writes words without spaces.
+  /// Returns true if a character belongs to a script that writes words without spaces.
   private static func isUnspaced(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     // Thai, Lao · Myanmar · Khmer · kana · Chinese characters of the three ranges in use.
@@ -50,7 +52,7 @@ enum SmallTalk {
     }
   }
 
-  /// Courtesies that a name follows.
+  /// Courtesies that can be followed by a name.
   private static let greetings: Set<String> = [
     "bye", "cheers", "danke", "goodbye", "goodnight", "gracias", "hallo", "hello", "hey", "hi",
     "hola", "merci", "thanks", "thx", "welcome",
@@ -64,7 +66,7 @@ enum SmallTalk {
     "ありがとう", "สวัสดี",
   ]
 
-  /// Words that add nothing to a courtesy, but may elsewhere.
+  /// Words that have no content next to a courtesy, but may have some elsewhere.
   private static let besideCourtesies: Set<String> = [
     "a", "afternoon", "again", "and", "dear", "good", "later", "lot", "much", "my", "nice", "so",
     "soon", "the", "there", "to", "tomorrow", "too", "u", "very", "you",

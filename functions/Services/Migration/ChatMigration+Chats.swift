@@ -2,10 +2,10 @@ import FirestoreClient
 import PsstModels
 
 extension ChatMigration.Run {
-  /// Reports what is wrong with the chats that no trainer's visit has found.
+  /// Reports problems of chats that were not found through a trainer.
   ///
-  /// These are chats whose members cannot be read, and chats of clients with members who have no
-  /// user: somebody else in there may once have been a trainer.
+  /// These are chats with unreadable members, and chats without a trainer that have members without
+  /// a user document: such a member may have been a trainer.
   mutating func chatsWithoutTrainer() async throws {
     let chats = migration.firestore.collection(Chat.collection).query.select(MigratedChat.fields)
     try await chats.pages(of: Self.chatsTogether) { page in
@@ -34,6 +34,8 @@ extension ChatMigration.Run {
     return found
   }
 
-  /// Chats have two or a few members; a page of large groups must not hold thousands of users.
+  /// The number of chats per page.
+  ///
+  /// Most chats have few members, and a page of large groups must not hold thousands of users.
   private static let chatsTogether = 100
 }

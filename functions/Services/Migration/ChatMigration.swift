@@ -1,16 +1,16 @@
 import FirestoreClient
 import PsstModels
 
-/// Gives every trainer the missing contacts of the clients they share a chat with.
+/// A migration that gives every trainer the missing contacts of clients in common chats.
 ///
-/// A contact is made only where there is none, and where the trainer has not removed the client, in
-/// a transaction that reads both: so runs may be repeated and killed, and nothing is overwritten,
-/// doubled, deleted or brought back. What is done is not done again, so every run begins at the
-/// start. There is one real run at a time, by a `Lease`, which the rollback needs, too.
+/// A contact is created only if there is none and the trainer has not removed the client, in a
+/// transaction that reads both. Runs may therefore be repeated and killed, and no contact is
+/// overwritten, duplicated, deleted or restored. Finished work is not repeated, so every run starts
+/// from the beginning. A `Lease`, shared with the rollback, ensures that there is only one real run
+/// at a time.
 ///
-/// Holds one page of documents at a time, and the people that one trainer shares chats with.
+/// A run holds one page of documents in memory, and the people who share chats with one trainer.
 public struct ChatMigration: Sendable {
-  /// The name of the lease.
   static let leaseName = "migration"
 
   let firestore: Firestore
@@ -20,14 +20,14 @@ public struct ChatMigration: Sendable {
   private let clock: any Clock<Duration>
 
   static let pageSize = 300
-  /// Contacts that are looked at, and written, together.
+  /// The number of contacts that are examined and written together.
   static let batchSize = 100
-  /// The most partners of a trainer; more than this is a fault in the data.
+  /// The maximum number of people in chats with one trainer; more indicate an error in the data.
   private static let partnersMax = 100_000
 
-  /// A migration of a database, after a backup.
+  /// Creates a migration of a database, which makes a backup first.
   ///
-  /// `sleep` waits between attempts, and `clock` is that of the lease.
+  /// `sleep` waits between attempts, and `clock` is the clock of the lease.
   init(
     firestore: Firestore,
     documents: DocumentReader,
@@ -42,11 +42,11 @@ public struct ChatMigration: Sendable {
     self.clock = clock
   }
 
-  /// Migrates or, in a dry run, finds what would be migrated, for these trainers or for all.
+  /// Migrates the given trainers or all; a dry run only finds what would be migrated.
   ///
-  /// `progress` is called at the start, and now and then with the report so far. Throws
-  /// `FirestoreError` or `ServiceError` when the database or the backup cannot be reached, and
-  /// `LeaseError` for a real run beside another; finished work is kept.
+  /// `progress` is called at the start, and then regularly, with the report so far. Throws
+  /// `FirestoreError` or `ServiceError` if the database or the backup cannot be reached, and
+  /// `LeaseError` for a real run during another. Finished work is kept.
   public func run(
     trainerIDs: [String]? = nil,
     dryRun: Bool,
@@ -57,7 +57,7 @@ public struct ChatMigration: Sendable {
     guard !dryRun else { return try await migrate(trainerIDs, report, progress) }
     return try await lease.hold {
       var report = report
-      // The run's id ends the name: two runs never write into one folder.
+      // The name ends with the run's id, so that two runs never write into one folder.
       report.backup = try await backup.backUp(named: "before-migration-\(report.run)")
       return try await migrate(trainerIDs, report, progress)
     }
@@ -79,11 +79,11 @@ public struct ChatMigration: Sendable {
     return run.report
   }
 
-  /// One run in progress.
+  /// The state of one run.
   struct Run {
     let migration: ChatMigration
     var report: MigrationReport
-    /// The malformed chats that are reported, of which each may be found for many members.
+    /// The malformed chats already reported, because a chat may be found for several members.
     private var malformed: Set<String> = []
 
     private var firestore: Firestore { migration.firestore }
@@ -110,7 +110,7 @@ public struct ChatMigration: Sendable {
     }
 
     fileprivate mutating func trainers(_ ids: [String]) async throws {
-      // Each once, in the order of a run for all.
+      // Duplicates are removed, and the order is that of a run for all trainers.
       for id in Set(ids).sorted() {
         try Task.checkCancellation()
         try await trainer(users.document(id).get())
@@ -135,7 +135,7 @@ public struct ChatMigration: Sendable {
       }
     }
 
-    /// The people who share a chat with a trainer, and when the first of these chats began.
+    /// Returns the people who share a chat with a trainer, with the start of the first chat.
     private mutating func partners(of uid: String) async throws -> [String: Timestamp] {
       var partners: [String: Timestamp] = [:]
       var isWhole = true
@@ -166,7 +166,7 @@ public struct ChatMigration: Sendable {
       report.fail(chat.path, flaw)
     }
 
-    /// A user; nil when there is none.
+    /// Reads a user; nil if it does not exist or cannot be read.
     func user(_ snapshot: DocumentSnapshot) -> User? {
       migration.documents.read(snapshot, as: User.self)?.value
     }
@@ -204,7 +204,7 @@ public struct ChatMigration: Sendable {
       }
     }
 
-    /// Makes the contacts that are missing.
+    /// Creates the missing contacts.
     private mutating func make(_ wanted: [WantedContact]) async throws {
       do {
         let states = try await firestore.runTransaction(sleep: migration.sleep) { transaction in
@@ -218,7 +218,7 @@ public struct ChatMigration: Sendable {
         record(wanted, states)
       } catch let error as FirestoreError where error.code == .invalidArgument {
         if wanted.count > 1 {
-          // One at a time, to find the contact that cannot be written.
+          // Each contact is written alone, to find the one that cannot be written.
           for contact in wanted { try await make([contact]) }
         } else {
           for contact in wanted { report.fail(contact.place.contact.path, error.message) }

@@ -6,24 +6,24 @@ public import OutboundHTTP
   import Foundation
 #endif
 
-/// Makes copies of the whole database, so that a migration can be taken back.
+/// A service that makes a backup of the database, so that a migration can be undone.
 public protocol DatabaseBackup: Sendable {
-  /// Copies the database and returns the place of the copy.
+  /// Makes a backup of the database and returns its location.
   ///
-  /// Throws `ServiceError` when there is no copy; nothing may be migrated then.
+  /// Throws `ServiceError` if there is no backup. Nothing may be migrated then.
   func backUp(named name: String) async throws -> String
 }
 
-/// How backups are made.
+/// The method of making backups.
 public enum BackupSettings: Sendable, Hashable {
-  /// An emulator exports itself; a relative directory lies below its own data.
+  /// An export of the emulator; a relative directory is below the emulator's data directory.
   case emulator(endpoint: String, project: String, directory: String)
-  /// Somebody has made a backup in this place.
+  /// A backup that was already made, at the given location.
   case made(location: String)
-  /// No way to make a backup is known.
+  /// No method is configured, so migrations are refused.
   case none
 
-  /// Reads `FIRESTORE_EMULATOR_HOST`, else `PSST_BACKUP_LOCATION`, the place of a manual copy.
+  /// Reads `FIRESTORE_EMULATOR_HOST`, or else `PSST_BACKUP_LOCATION` of a manual backup.
   init(environment: [String: String]) {
     let project = environment["GCLOUD_PROJECT"] ?? environment["GOOGLE_CLOUD_PROJECT"]
     if let host = environment["FIRESTORE_EMULATOR_HOST"], let project {
@@ -39,7 +39,7 @@ public enum BackupSettings: Sendable, Hashable {
     }
   }
 
-  /// Makes the backups that the settings describe.
+  /// Returns the service that makes backups according to the settings.
   func backup(over http: any HTTPTransport) -> any DatabaseBackup {
     switch self {
     case .emulator(let endpoint, let project, let directory):
@@ -50,17 +50,17 @@ public enum BackupSettings: Sendable, Hashable {
   }
 }
 
-/// The export of a Firestore emulator, in a format that every emulator's `import` reads.
+/// A backup by a Firestore emulator's export, in the format that every emulator imports.
 public struct EmulatorBackup: DatabaseBackup {
   private let endpoint: String
   private let project: String
   private let directory: String
   private let call: ServiceCall
 
-  /// The time-out; an export takes a minute for millions of documents.
+  /// The timeout; an export of millions of documents takes a minute.
   private static let timeout: Duration = .seconds(900)
 
-  /// Backups of the emulator at an address such as `http://127.0.0.1:8080`.
+  /// Creates a backup service for the emulator at an address such as `http://127.0.0.1:8080`.
   public init(endpoint: String, project: String, directory: String, http: any HTTPTransport) {
     self.endpoint = endpoint
     self.project = project
@@ -68,7 +68,7 @@ public struct EmulatorBackup: DatabaseBackup {
     call = ServiceCall(service: "the export of the Firestore emulator", http: http)
   }
 
-  /// Exports all documents into a folder of this name.
+  /// Exports all documents into a folder with the given name and returns its path.
   public func backUp(named name: String) async throws -> String {
     let request = OutboundRequest(
       method: "POST",
@@ -101,14 +101,14 @@ public struct EmulatorBackup: DatabaseBackup {
   }
 }
 
-/// A copy that somebody has already made, such as a managed export of Cloud Firestore.
+/// A backup that was already made, such as a managed export of Cloud Firestore.
 struct MadeBackup: DatabaseBackup {
   let location: String
 
   func backUp(named name: String) async throws -> String { location }
 }
 
-/// No copy can be made, so nothing can be migrated.
+/// A missing backup, without which nothing can be migrated.
 struct MissingBackup: DatabaseBackup {
   func backUp(named name: String) async throws -> String {
     throw ServiceError(

@@ -1,16 +1,17 @@
-/// The bytes that a list of a reply may still take.
+/// The remaining size of a list in a reply.
 struct ListRoom: Sendable, Hashable {
   private var bytes: Int
-  /// The bytes of an entry besides its texts.
+  /// The size of an entry without its texts, in bytes.
   private static let overhead = 100
 
   init(bytes: Int) {
     self.bytes = bytes
   }
 
-  /// Whether there is room for an entry with texts of so many bytes; takes it if there is.
+  /// Reserves space for an entry with texts of the given size, and returns true if it fits.
   ///
-  /// After the first entry without room there is none for smaller ones: a list has no gaps.
+  /// After the first entry that does not fit, smaller ones are refused too, so that a list has no
+  /// gaps.
   mutating func takes(_ textBytes: Int) -> Bool {
     let size = textBytes + Self.overhead
     guard size <= bytes else {

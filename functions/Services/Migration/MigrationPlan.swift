@@ -5,24 +5,23 @@ extension User {
   /// The fields that a migration reads.
   static let migratedFields = ["role", "displayName", "email"]
 
-  /// The user's name as a trainer's contact; nil when the user has neither name nor address.
+  /// The user's name as a trainer's contact; nil if the user has neither name nor email address.
   var contactName: String? {
     [displayName, email ?? ""].first { name in name.contains { !$0.isWhitespace } }
   }
 }
 
-/// The members of a chat, as a migration reads them.
+/// A chat as a migration reads it.
 struct MigratedChat: Sendable {
-  /// The chat's place.
+  /// The path of the chat.
   var path: String
-  /// The members, each once.
+  /// The distinct members.
   var members: Set<String>
-  /// When the chat began.
+  /// The time at which the chat began.
   var createdAt: Timestamp
-  /// What is wrong with the members, or nil.
+  /// The problem with the members; nil if there is none.
   var flaw: String?
 
-  /// The fields read.
   static let fields = ["members", "createdAt"]
 
   init(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
@@ -34,23 +33,23 @@ struct MigratedChat: Sendable {
   }
 }
 
-/// What a migration does about a trainer and somebody they share a chat with.
+/// The step of a migration for a trainer and another member of their chats.
 enum MigrationStep: Hashable {
-  /// There must be a contact with this name and address.
+  /// Ensure that there is a contact with this name and email address.
   case contact(name: String, email: String)
-  /// There must be no contact, which is as it should be.
+  /// Create no contact, because none is needed.
   case nothing
-  /// There must be no contact, for this reason.
+  /// Create no contact, and report the given reason.
   case skip(String)
 
-  /// Decides on a member; `partner` is nil when the member has no user.
+  /// Decides on a member; `partner` is nil if the member has no user document.
   init(partner: User?) {
     guard let partner else {
       self = .skip("this member of the trainer's chats has no user")
       return
     }
     switch partner.effectiveRole {
-    // An unknown role is reported at the user's own visit.
+    // An unknown role is reported when the user is processed as a trainer.
     case .trainer, nil: self = .nothing
     case .client:
       guard let name = partner.contactName else {
@@ -62,16 +61,16 @@ enum MigrationStep: Hashable {
   }
 }
 
-/// A contact that there must be.
+/// A contact that must exist.
 struct WantedContact: Sendable {
   var place: Place
   var data: Contact
 
-  /// The places of a client among a trainer's contacts.
+  /// The references of a client's documents below a trainer.
   struct Place: Sendable {
-    /// The contact.
+    /// The reference of the contact.
     var contact: DocumentReference
-    /// The note that the trainer removed the client.
+    /// The reference of the record that the trainer removed the client.
     var removal: DocumentReference
 
     init(trainerID: String, clientID: String, in firestore: Firestore) {
@@ -79,19 +78,19 @@ struct WantedContact: Sendable {
       removal = Contact.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
     }
 
-    /// Both places, the contact's first.
+    /// Both references, the contact's first.
     var references: [DocumentReference] { [contact, removal] }
   }
 
-  /// What there is in the place of a wanted contact.
+  /// The stored state of a wanted contact.
   enum State: Hashable {
-    /// Nothing.
+    /// No contact and no removal exists.
     case missing
-    /// A contact that this run has made, without hearing of it.
+    /// This run created the contact, but its commit was not confirmed.
     case made
-    /// A contact, whoever made it.
+    /// A contact exists that this run did not create.
     case existing
-    /// A note that the trainer removed the client.
+    /// The trainer removed the client.
     case removed
 
     init(contact: DocumentSnapshot, removal: DocumentSnapshot, run: String) {
@@ -105,9 +104,9 @@ struct WantedContact: Sendable {
 }
 
 extension DocumentQuery {
-  /// All documents in the order of their names, one page at a time.
+  /// Passes all documents to `body`, in the order of their names, one page at a time.
   ///
-  /// `body` returns whether to go on.
+  /// `body` returns true to continue.
   func pages(of size: Int, _ body: (QuerySnapshot) async throws -> Bool) async throws {
     let ordered = order(by: "__name__").limit(size)
     var page = try await ordered.get()
@@ -120,13 +119,14 @@ extension DocumentQuery {
 }
 
 extension Firestore {
-  /// The most attempts of a transaction whose answer is lost.
+  /// The maximum number of attempts of a transaction with an unknown outcome.
   private static let lostAnswersMax = 5
 
-  /// Runs a transaction, and runs it again when nobody knows whether it was committed.
+  /// Runs a transaction, and repeats it if its outcome is unknown.
   ///
-  /// So `body` must do right by what an earlier commit of its own has left. `sleep` waits between
-  /// the attempts. Throws as `Firestore.runTransaction` does, after five attempts in any case.
+  /// An earlier attempt may have been committed, so `body` must handle its effects. `sleep` waits
+  /// between the attempts. Throws as `Firestore.runTransaction` does, at the latest after five
+  /// attempts.
   func runTransaction<Output: Sendable>(
     sleep: (Duration) async throws -> Void,
     _ body: (Transaction) async throws -> Output

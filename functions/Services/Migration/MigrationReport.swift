@@ -1,25 +1,25 @@
 public import PsstModels
 
-/// What a migration of chats did or, in a dry run, would do.
+/// The report of a migration of chats, or of its dry run.
 ///
-/// The counts are of everything; the lists are bounded, so that the report fits into the reply of a
-/// callable: 8 MB of contacts, and 1 MB each of skips and errors.
+/// The counts are complete. The lists are limited, so that the report fits into the reply of a
+/// callable: to 8 MB of contacts, and 1 MB each of skips and errors.
 public struct MigrationReport: Codable, Sendable, Hashable {
-  /// Whether nothing was written.
+  /// True if the run wrote nothing.
   public let dryRun: Bool
-  /// The run's id, which is the source of the contacts that it makes; every run has its own.
+  /// The run's unique id, which is also the source of the contacts that it creates.
   public let run: String
-  /// The contacts that this run made or would make, as they are stored.
+  /// The contacts that this run created or would create, as they are stored.
   public private(set) var contacts: [MigratedContact] = []
-  /// The full count of each kind.
+  /// The complete counts.
   public internal(set) var counts = Counts()
-  /// What was left out although a chat calls for it, and users whose role had to be guessed.
+  /// The documents that were skipped, and users whose role had to be assumed.
   public private(set) var skips: [Note] = []
-  /// What is malformed or could not be written; the run went on after each.
+  /// The documents that are malformed or could not be written; the run continued after each.
   public private(set) var errors: [Note] = []
-  /// The place of the backup; nil for a dry run.
+  /// The location of the backup; nil for a dry run.
   @Nullable public internal(set) var backup: String?
-  /// Whether one of the lists lacks entries.
+  /// True if one of the lists is incomplete.
   public private(set) var truncated = false
 
   private var contactRoom = ListRoom(bytes: 8 << 20)
@@ -36,17 +36,17 @@ public struct MigrationReport: Codable, Sendable, Hashable {
     _backup = Nullable(wrappedValue: nil)
   }
 
-  /// Numbers of a migration.
+  /// The counts of a migration.
   public struct Counts: Codable, Sendable, Hashable {
-    /// Trainers looked at, including users without a role.
+    /// The number of trainers examined, including users without a role.
     public var trainers = 0
-    /// Contacts made or, in a dry run, to be made.
+    /// The number of contacts created or, in a dry run, to be created.
     public var created = 0
-    /// Contacts that already existed.
+    /// The number of contacts that already existed.
     public var existing = 0
-    /// Entries of `skips`.
+    /// The number of skipped documents, including any omitted from `skips`.
     public var skipped = 0
-    /// Entries of `errors`.
+    /// The number of errors, including any omitted from `errors`.
     public var errors = 0
   }
 
@@ -68,25 +68,25 @@ public struct MigrationReport: Codable, Sendable, Hashable {
   }
 }
 
-/// A remark on one document.
+/// A remark on a document.
 public struct Note: Codable, Sendable, Hashable {
-  /// The document.
+  /// The path of the document.
   public var path: String
-  /// The remark.
+  /// The text of the remark.
   public var reason: String
 
   var textBytes: Int { path.utf8.count + reason.utf8.count }
 }
 
-/// One contact that a migration makes.
+/// A contact that a migration creates.
 public struct MigratedContact: Codable, Sendable, Hashable {
-  /// The place of the contact.
+  /// The path of the contact.
   public var path: String
-  /// The stored fields.
+  /// The fields of the contact.
   public var data: Contact
 
   fileprivate var textBytes: Int {
-    // The uid and the run are each there twice or so.
+    // The uid and the run's id each occur about twice.
     path.utf8.count + 2 * data.clientId.utf8.count + data.displayName.utf8.count
       + data.email.utf8.count
   }

@@ -1,22 +1,22 @@
 import FirestoreClient
 import PsstModels
 
-/// Removes the contacts that one run of the migration made and nobody has touched since.
+/// A rollback that removes the unchanged contacts of one run of the migration.
 ///
-/// A contact is touched when somebody changed its name or address, or made it their own with the
-/// source `trainer`. A message sets `lastContactedAt` by itself, which is nobody's decision about
-/// the contact and keeps none. A contact is removed in a transaction that looks at it again, so that
-/// no change at the same moment is lost. No note of a removal is left, because the trainer removed
-/// nobody: the next migration makes the contact again, if a chat still calls for it.
+/// A contact counts as changed if its name or email address was changed, or if the trainer took it
+/// over by setting the source to `trainer`. Messages update `lastContactedAt` automatically, which
+/// does not count as a change. Each contact is removed in a transaction that checks it again, so
+/// that no concurrent change is lost. No record of a removal is written, because the trainer did
+/// not remove the client: the next migration creates the contact again if a chat still requires it.
 public struct MigrationRollback: Sendable {
   private let firestore: Firestore
   private let documents: DocumentReader
   private let sleep: @Sendable (Duration) async throws -> Void
   private let clock: any Clock<Duration>
 
-  /// A rollback in a database.
+  /// Creates a rollback for a database.
   ///
-  /// `sleep` waits between attempts, and `clock` is that of the lease.
+  /// `sleep` waits between attempts, and `clock` is the clock of the lease.
   init(
     firestore: Firestore,
     documents: DocumentReader,
@@ -29,11 +29,11 @@ public struct MigrationRollback: Sendable {
     self.clock = clock
   }
 
-  /// Removes the contacts of a run or, in a dry run, finds them; none for an unknown run.
+  /// Removes the contacts of a run; a dry run only finds them.
   ///
-  /// `progress` is called now and then with the report so far. Throws `FirestoreError` when the
-  /// database cannot be reached, and `LeaseError` for a real run beside another or beside a
-  /// migration; finished work is kept.
+  /// An unknown run has no contacts. `progress` is called regularly with the report so far. Throws
+  /// `FirestoreError` if the database cannot be reached, and `LeaseError` for a real run during
+  /// another run or a migration. Finished work is kept.
   public func run(
     _ run: String,
     dryRun: Bool,
@@ -73,13 +73,13 @@ public struct MigrationRollback: Sendable {
     return report
   }
 
-  /// Removes those of the contacts that are untouched by now.
+  /// Removes the contacts that are still unchanged, and returns the outcome of each.
   private func remove(
     _ contacts: [DocumentSnapshot],
     of run: String,
     _ clients: [User?]
   ) async throws -> [Outcome] {
-    // The contacts that a commit may have removed although its answer was lost.
+    // The contacts that an unconfirmed commit may have removed.
     var asked: Set<DocumentReference> = []
     return try await firestore.runTransaction(sleep: sleep) { transaction in
       let found = try await transaction.getAll(contacts.map(\.reference))
@@ -95,21 +95,21 @@ public struct MigrationRollback: Sendable {
     }
   }
 
-  /// What becomes of a contact.
+  /// The outcome for a contact.
   private enum Outcome: Hashable {
     case removed
-    /// It stays, for this reason.
+    /// The contact is kept, for the given reason.
     case kept(String)
-    /// It is not, or no longer, one of the run.
+    /// The contact does not, or no longer, belong to the run.
     case gone
 
-    /// Decides on a contact; `client` is its user, nil when there is none.
+    /// Decides on a contact; `client` is nil if the contact has no user document.
     init(_ contact: DocumentSnapshot, of run: String, client: User?) {
       guard contact["source"] == .string(run) else {
         self = .gone
         return
       }
-      // What a message leaves behind differs from what was made in `lastContactedAt` alone.
+      // A message changes only `lastContactedAt`.
       if contact.createTime == contact.updateTime {
         self = .removed
       } else if let client {
@@ -125,7 +125,7 @@ public struct MigrationRollback: Sendable {
 }
 
 extension DocumentReference {
-  /// Whether this is `contacts/{trainerId}/clients/{clientId}` and no other `clients` collection's.
+  /// True if this is the path of a contact, not of another `clients` collection's document.
   fileprivate var isContact: Bool {
     let segments = path.split(separator: "/")
     return segments.count == 4 && segments[0] == Contact.collection

@@ -1,19 +1,19 @@
-/// What a rollback of one run of the migration did or, in a dry run, would do.
+/// The report of a rollback of one run of the migration, or of its dry run.
 ///
-/// The counts are of everything; the lists are bounded, so that the report fits into the reply of a
-/// callable: 4 MB each.
+/// The counts are complete. The lists are limited to 4 MB each, so that the report fits into the
+/// reply of a callable.
 public struct RollbackReport: Codable, Sendable, Hashable {
-  /// Whether nothing was removed.
+  /// True if the run removed nothing.
   public let dryRun: Bool
-  /// The run of the migration.
+  /// The id of the migration's run.
   public let run: String
-  /// The paths of the contacts that were removed or would be.
+  /// The paths of the contacts that were removed or would be removed.
   public private(set) var removed: [String] = []
-  /// The contacts of the run that stay, and why.
+  /// The contacts of the run that were kept, with the reasons.
   public private(set) var kept: [Note] = []
-  /// The full count of each kind.
+  /// The complete counts.
   public private(set) var counts = Counts()
-  /// Whether one of the lists lacks entries.
+  /// True if one of the lists is incomplete.
   public private(set) var truncated = false
 
   private var removedRoom = ListRoom(bytes: 4 << 20)
@@ -28,11 +28,11 @@ public struct RollbackReport: Codable, Sendable, Hashable {
     self.run = run
   }
 
-  /// Numbers of a rollback.
+  /// The counts of a rollback.
   public struct Counts: Codable, Sendable, Hashable {
-    /// Contacts removed or, in a dry run, to be removed.
+    /// The number of contacts removed or, in a dry run, to be removed.
     public var removed = 0
-    /// Entries of `kept`.
+    /// The number of contacts kept, including any omitted from `kept`.
     public var kept = 0
   }
 

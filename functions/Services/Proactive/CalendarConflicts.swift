@@ -8,45 +8,47 @@ import PsstModels
   import Foundation
 #endif
 
-/// Keeps one reminder for each two events of a trainer that overlap.
+/// A service that keeps one reminder for each pair of overlapping events of a trainer.
 ///
-/// What is stored follows from the events as they are: the same events leave the same reminders, in
-/// whatever order and however often their changes come. A reminder's id follows from both events and
-/// their times, so that one that the trainer has completed or deleted does not come back; when an
-/// event is moved, cancelled or deleted, the reminder of the former overlap goes.
+/// The stored state depends only on the current events. The same events therefore lead to the same
+/// reminders, regardless of the order and the repetition of their changes. A reminder's id is
+/// derived from both events and their times, so a reminder that the trainer completed or deleted
+/// does not come back. When an event is moved, cancelled or deleted, the reminder of the former
+/// overlap is deleted.
 public struct CalendarConflicts: Sendable {
   private let firestore: Firestore
   private let documents: DocumentReader
   private let now: @Sendable () -> Date
 
-  /// The most events that one event is compared with: who has so many at a time knows.
+  /// The maximum number of events that one event is compared with.
+  ///
+  /// A trainer with more overlapping events knows of the conflict.
   private static let eventsMax = 100
-  /// The causes that one transaction looks at, with at most two writes for each of them.
+  /// The number of causes per transaction, each with at most two writes.
   private static let causesPageSize = 200
 
-  /// Conflicts in a database.
+  /// Creates the service for a database.
   init(firestore: Firestore, documents: DocumentReader, now: @escaping @Sendable () -> Date) {
     self.firestore = firestore
     self.documents = documents
     self.now = now
   }
 
-  /// What a change of an event came to.
+  /// The result of checking an event.
   public struct Report: Sendable, Hashable {
-    /// The events that overlap with this one and are not over.
+    /// The number of events that overlap with this one and are not over.
     public var conflicts = 0
-    /// Reminders that were written or have other words now.
+    /// The number of reminders that were written or have a new text.
     public var written = 0
-    /// Reminders of overlaps that are no more.
+    /// The number of reminders of former overlaps.
     public var withdrawn = 0
   }
 
-  /// Brings the reminders of one event's overlaps up to date.
+  /// Updates the reminders of one event's overlaps.
   ///
-  /// Only scheduled events overlap, and events that only touch do not. What is over when it is
-  /// looked at brings no reminder. However many reminders an event has, each is looked at, a page in
-  /// a transaction; what fails between two pages goes on where it is checked again. Throws
-  /// `FirestoreError`.
+  /// Only scheduled events overlap, and adjacent events do not. Events that are over lead to no
+  /// reminder. All reminders of an event are checked, one page per transaction. After a failure
+  /// between two pages, another check continues the work. Throws `FirestoreError`.
   public func check(_ eventID: String, of trainerID: String) async throws -> Report {
     let events = firestore.collection(CalendarEvent.collection).document(trainerID)
       .collection(CalendarEvent.events)
@@ -69,7 +71,9 @@ public struct CalendarConflicts: Sendable {
     return report
   }
 
-  /// What one page of an event's causes came to; the page after `last` is next, if there is one.
+  /// The result of one page of an event's causes.
+  ///
+  /// If `last` is not nil, another page follows it.
   private struct Page: Sendable {
     var report: Report
     var last: DocumentSnapshot?
@@ -99,14 +103,14 @@ public struct CalendarConflicts: Sendable {
     )
     var page = Page(report: Report(conflicts: overlaps.count))
     if stored.count == Self.causesPageSize { page.last = Array(stored).last }
-    // Those of other pages have their reminder, or had it.
+    // Overlaps with causes on other pages have their reminder, or had it.
     let known =
       last == nil && page.last == nil || overlaps.isEmpty
       ? [] : try await transaction.getAll(overlaps.keys.map { causes.document($0) })
     for (cause, reminder) in zip(stored, reminders) {
       if stale.contains(cause.id) {
         try transaction.delete(cause.reference)
-        // What the trainer has completed or changed stays in their list.
+        // A reminder that the trainer has completed or changed stays in their list.
         if reminder.exists, reminder["completed"] != .boolean(true),
           reminder["text"] == cause["text"]
         {
@@ -115,7 +119,7 @@ public struct CalendarConflicts: Sendable {
         page.report.withdrawn += 1
       } else if let overlap = overlaps.removeValue(forKey: cause.id) {
         let text = overlap.text(zone)
-        // A text that the trainer has changed is theirs.
+        // A text that the trainer has changed is not replaced.
         guard cause["text"] != .string(text) else { continue }
         if reminder.exists, reminder["text"] == cause["text"] {
           try transaction.update(reminder.reference, ["text": .value(text)])
@@ -139,7 +143,7 @@ public struct CalendarConflicts: Sendable {
 
   // MARK: Events
 
-  /// An event that takes time, and still takes place; nil for any other.
+  /// Reads a scheduled event with a duration above zero; nil for any other event.
   private func appointment(_ snapshot: DocumentSnapshot) -> Appointment? {
     guard let event = documents.read(snapshot, as: CalendarEvent.self)?.value,
       event.status == .scheduled, event.startTime < event.endTime
@@ -147,9 +151,10 @@ public struct CalendarConflicts: Sendable {
     return Appointment(id: snapshot.id, event: event)
   }
 
-  /// The scheduled events that overlap with one and are not over.
+  /// Returns the scheduled events that overlap with an event and are not over.
   ///
-  /// The order by ends keeps the query from reading what is over; an event may take any time.
+  /// Events can have any duration. Ordering by the end time lets the query skip events that are
+  /// over.
   private func others(
     than own: Appointment,
     in events: CollectionReference,
@@ -159,7 +164,7 @@ public struct CalendarConflicts: Sendable {
     let query = events.where("status", .equal, CalendarEvent.Status.scheduled.rawValue)
       .where("endTime", .greaterThan, max(own.event.startTime, now))
       .where("startTime", .lessThan, own.event.endTime)
-      // One for the event itself, and one by which too many are known.
+      // The limit includes the event itself, and one more to detect that there are too many.
       .order(by: "endTime").limit(Self.eventsMax + 2)
     let others = try await transaction.get(query).filter { $0.id != own.id }
     if others.count > Self.eventsMax {
@@ -171,7 +176,7 @@ public struct CalendarConflicts: Sendable {
     return others.prefix(Self.eventsMax).compactMap { appointment($0) }
   }
 
-  /// The ids of the causes of an event that are no overlaps any more.
+  /// Returns the ids of the causes whose events no longer overlap.
   private func stale(
     _ stored: QuerySnapshot,
     but overlaps: [String: Overlap],
@@ -183,7 +188,7 @@ public struct CalendarConflicts: Sendable {
     let unknown = stored.filter { overlaps[$0.id] == nil }
     let ids = Set(unknown.map(\.id))
     guard let own, !unknown.isEmpty else { return ids }
-    // Events that are over, or are more than are compared, may still overlap.
+    // Events that are over, or exceed the number of compared events, may still overlap.
     let others = Set(
       try unknown.flatMap { try $0.data(as: Lenient<ReminderCause>.self).value?.events ?? [] }
     ).subtracting([place])
@@ -202,17 +207,17 @@ private struct Appointment: Sendable {
   var event: CalendarEvent
 }
 
-/// Two events of a trainer that overlap.
+/// Two overlapping events of a trainer.
 private struct Overlap: Sendable {
-  /// The two, the earlier one first; ids decide between equal times.
+  /// The two events, the earlier one first; ids decide between equal times.
   let pair: [Appointment]
-  /// An id that follows from the two and their times.
+  /// An id derived from the two events and their times.
   let id: String
 
   private static let day: Int64 = 86_400_000_000
   private static let titleBytesMax = 100
 
-  /// An overlap; nil for events that only touch, or not even that.
+  /// Creates an overlap; nil for events that do not overlap or are only adjacent.
   init?(_ one: Appointment, _ other: Appointment, _ trainerID: String) {
     guard one.event.startTime < other.event.endTime, other.event.startTime < one.event.endTime
     else {
@@ -230,14 +235,14 @@ private struct Overlap: Sendable {
     )
   }
 
-  /// A day before the first of the two begins.
+  /// The time of the reminder, one day before the first event begins.
   var dueDate: Timestamp {
     let start = pair[0].event.startTime.microseconds
-    // Nobody can have been reminded before 1970, and not every earlier time has a day before it.
+    // No reminder can be due before 1970, and subtracting a day could overflow.
     return Timestamp(microseconds: max(0, start - Self.day))
   }
 
-  /// What the trainer reads; the times are those of the zone.
+  /// Returns the text of the reminder, with times in the given zone.
   func text(_ zone: AssistantZone) -> String {
     let titles = pair.map { appointment in
       let title = appointment.event.title.oneLine.prefix(bytesMax: Self.titleBytesMax)

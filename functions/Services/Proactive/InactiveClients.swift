@@ -2,46 +2,47 @@ public import FirestoreClient
 import Logging
 import PsstModels
 
-/// Reminds trainers of the clients with whom nobody has written for a while.
+/// A service that reminds trainers of clients without messages for a while.
 ///
-/// A silence begins with the contact's last message, or with the contact itself, and each silence
-/// brings one reminder: its id follows from trainer, client and beginning. So a run may be repeated
-/// and killed, and what the trainer has completed or deleted does not come back.
+/// A period of silence begins with the contact's last message, or with the contact itself. Each
+/// period leads to one reminder, whose id is derived from the trainer, the client and the
+/// beginning. Runs may therefore be repeated and killed, and a reminder that the trainer completed
+/// or deleted does not come back.
 public struct InactiveClients: Sendable {
   private let firestore: Firestore
   private let documents: DocumentReader
 
-  /// Trainers looked at together, and contacts of one trainer.
+  /// The numbers of trainers and of a trainer's contacts per page.
   ///
-  /// A page of contacts is one transaction, with at most two writes for each of them.
+  /// A page of contacts is one transaction, with at most two writes per contact.
   private static let trainersPageSize = 100
   private static let contactsPageSize = 200
-  /// Trainers looked at at the same time.
+  /// The maximum number of trainers processed concurrently.
   private static let concurrency = 8
-  /// The days of silence unless the trainer's preferences say otherwise.
+  /// The default number of days of silence.
   private static let daysDefault = 14
-  /// The days that preferences can choose; others count as the nearest of these.
+  /// The range of days in preferences; other values are clamped to it.
   private static let daysRange = 1...365
   private static let day: Int64 = 86_400_000_000
   private static let nameBytesMax = 100
 
-  /// Reminders in a database.
+  /// Creates the service for a database.
   init(firestore: Firestore, documents: DocumentReader) {
     self.firestore = firestore
     self.documents = documents
   }
 
-  /// What a run came to.
+  /// The result of a run.
   public struct Report: Sendable, Hashable {
-    /// Trainers with contacts.
+    /// The number of trainers with contacts.
     public var trainers = 0
-    /// Contacts that were looked at.
+    /// The number of contacts examined.
     public var contacts = 0
-    /// Clients with whom nobody has written for long enough.
+    /// The number of clients that have been silent for long enough.
     public var silent = 0
-    /// Reminders that were written.
+    /// The number of reminders written.
     public var reminded = 0
-    /// Trainers whose clients could not all be looked at.
+    /// The number of trainers whose clients could not all be examined.
     public var failed = 0
 
     fileprivate static func += (left: inout Report, right: Report) {
@@ -53,11 +54,11 @@ public struct InactiveClients: Sendable {
     }
   }
 
-  /// Writes a reminder for each silence that has none yet, as of a time.
+  /// Writes a reminder for each period of silence without one, as of the given time.
   ///
-  /// A trainer or contact that cannot be read is left out. A trainer whose contacts the database
-  /// fails to give is counted as failed, and the others go on. Throws `FirestoreError` when there is
-  /// no list of trainers.
+  /// A trainer or contact that cannot be read is skipped. A trainer whose contacts cannot be loaded
+  /// from the database is counted as failed, and the others are processed. Throws `FirestoreError`
+  /// if the list of trainers or their users cannot be loaded.
   public func remind(at now: Timestamp) async throws -> Report {
     var report = Report()
     var token: String?
@@ -73,7 +74,7 @@ public struct InactiveClients: Sendable {
   private func remind(_ trainerIDs: [String], at now: Timestamp) async throws -> Report {
     let users = firestore.collection(User.collection)
     let people = try await firestore.getAll(trainerIDs.map { users.document($0) })
-    // Contacts below somebody who is no trainer are nobody's.
+    // Contacts of users who are not trainers are ignored.
     let trainers = people.filter {
       documents.read($0, as: User.self)?.value?.effectiveRole == .trainer
     }
@@ -122,7 +123,7 @@ public struct InactiveClients: Sendable {
     return report
   }
 
-  /// Writes the reminders of a page of contacts that are not written yet; returns their number.
+  /// Writes the missing reminders for a page of contacts, and returns their number.
   private func remind(
     trainer trainerID: String,
     of silences: [Silence],
@@ -155,16 +156,19 @@ public struct InactiveClients: Sendable {
   }
 }
 
-/// A client with whom nobody has written for long.
+/// A client without messages for a long time.
 private struct Silence: Sendable {
   var clientID: String
   var name: String
   var since: Timestamp
 
-  /// The silence of a contact that lasts from this time at the latest; nil for any other contact.
+  /// Creates the silence of a contact.
+  ///
+  /// The result is nil if the silence began after `latest`, or if the contact or its last time
+  /// cannot be read.
   init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader, until latest: Timestamp) {
     guard let contact = documents.read(snapshot, as: Contact.self)?.value else { return nil }
-    // A last time that cannot be read is no silence since the beginning.
+    // A last time that is unreadable does not mean that there was no message.
     let hasTime = snapshot["lastContactedAt"].map { $0 != .null } ?? false
     guard !hasTime || contact.lastContactedAt != nil else { return nil }
     clientID = snapshot.id

@@ -1,22 +1,23 @@
 import FirestoreClient
 import PsstModels
 
-/// Why the server wrote a reminder, `reminderCauses/{reminderId}`, which only the server reads.
+/// The reason that the server wrote a reminder, stored at `reminderCauses/{reminderId}`.
 ///
-/// It stays when the trainer completes or deletes the reminder, so that one cause brings one
-/// reminder. It is written and deleted only in transactions that have read it.
+/// Only the server reads it. It stays when the trainer completes or deletes the reminder, so that
+/// one cause leads to one reminder. It is written and deleted only in transactions that have read
+/// it.
 struct ReminderCause: Codable, Sendable, Hashable {
-  /// The trainer whom the reminder is for.
+  /// The uid of the trainer who gets the reminder.
   var trainerId: String
   /// The text of the reminder as the server wrote it.
   var text: String
-  /// The places of the calendar events that overlap; nil for other causes.
+  /// The paths of the overlapping calendar events; nil for other causes.
   var events: [String]?
 
-  /// Where causes are stored, each under its reminder's id.
+  /// The name of the collection of causes, in which each has its reminder's id.
   static let collection = "reminderCauses"
 
-  /// The cause of a reminder.
+  /// Returns the reference of a reminder's cause.
   static func reference(_ id: String, in firestore: Firestore) -> DocumentReference {
     firestore.collection(collection).document(id)
   }

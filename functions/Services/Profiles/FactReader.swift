@@ -7,23 +7,25 @@ import PsstModels
   import Foundation
 #endif
 
-/// Has a model read a message for facts about the client.
+/// A reader that lets a model find facts about the client in a message.
 ///
-/// People's words reach the model as a string inside JSON, apart from the instructions, and the
-/// answer can only be a short list of facts: a message can ask for whatever it likes.
+/// The model gets people's texts as strings in JSON, separate from the instructions, and can only
+/// answer with a short list of facts. Instructions in a message therefore have little effect.
 struct FactReader: Sendable {
   let model: any ChatModel
 
-  /// The part of a message that is read: cost grows with length, and facts come early.
+  /// The most bytes of a message that are read.
+  ///
+  /// Cost grows with length, and facts come early.
   static let messageBytesMax = 8000
-  /// The longest name; names serve only to tell people apart.
+  /// The most bytes of a name, which is only needed to tell people apart.
   static let nameBytesMax = 100
-  /// The most facts; one message does not say more that is worth keeping.
+  /// The maximum number of facts per message.
   static let factsMax = 10
-  /// The longest fact, which is a phrase.
+  /// The maximum size of a fact in bytes; a fact is a phrase.
   static let factBytesMax = 500
 
-  /// The facts that a message states about the client, as items of the profile.
+  /// Returns the facts that a message states about the client, as items of the profile.
   ///
   /// The sender pays unless another payer is given. Throws `ServiceError`.
   func facts(
@@ -40,7 +42,7 @@ struct FactReader: Sendable {
     return ChatAnswer(output: items, usage: answer.usage)
   }
 
-  /// What reading a message is estimated to use, at about four bytes a token.
+  /// Estimates the usage of reading a message, at about four bytes per token.
   static func estimatedUsage(of message: Message) -> TokenUsage {
     let bytes = min(message.text.utf8.count, messageBytesMax) + task.utf8.count + schemaBytes
     return TokenUsage(
@@ -50,11 +52,11 @@ struct FactReader: Sendable {
     )
   }
 
-  /// The size of the schema and of what surrounds a message, and of an answer with a fact or two.
+  /// The size in bytes of the schema and of the JSON around a message.
   private static let schemaBytes = 600
   private static let answerTokens = 60
 
-  // MARK: What the model is told
+  // MARK: The request to the model
 
   private static let task = """
     You keep a personal trainer's notes on one client. You are given one message of the chat between \
@@ -106,9 +108,11 @@ struct FactReader: Sendable {
     ]
   )
 
-  // MARK: What it answers
+  // MARK: The model's answer
 
-  /// The model's answer, as plain texts, because not every server keeps to enumerations.
+  /// The model's answer.
+  ///
+  /// All values are plain strings, because not every server enforces enumerations.
   struct Answer: Decodable, Sendable {
     struct Fact: Decodable, Sendable {
       var category: String
@@ -119,16 +123,18 @@ struct FactReader: Sendable {
   }
 }
 
-/// A message to be read for facts, with the two people whose chat holds it.
+/// A message to be read for facts, with the trainer and the client of its chat.
 struct ProfileSource: Sendable {
   var place: MessagePlace
   var message: Message
-  /// From when the message counts: its own time, but not later than it was stored.
+  /// The time of the message, but not later than the time at which it was stored.
   var time: Timestamp
   var pair: ProfilePair
   var clientName: String
 
-  /// A fact as an item of the profile; nil if its category is unknown or it says nothing.
+  /// Converts a fact to an item of the profile.
+  ///
+  /// The result is nil if the category is unknown or the text has no words.
   func item(_ fact: FactReader.Answer.Fact) -> ProfileItem? {
     let text = fact.text.oneLine.prefix(bytesMax: FactReader.factBytesMax)
     guard let category = ProfileCategory(rawValue: fact.category), !FactWords(text).isEmpty else {
@@ -145,14 +151,14 @@ struct ProfileSource: Sendable {
     )
   }
 
-  /// An id that is the same for the same fact of the same message.
+  /// Returns an id that depends only on the message and the fact.
   private func id(_ category: ProfileCategory, _ text: String) -> String {
     ContentHash.of([place.chatID, place.messageID, category.rawValue, text])
   }
 }
 
 extension Message {
-  /// A hash of what a model is given of the message, and of what its facts are stored with.
+  /// A hash of the part of the message that a model reads, its sender and its time.
   var version: String {
     let text = text.prefix(bytesMax: FactReader.messageBytesMax)
     return ContentHash.of([senderID, "\(timestamp.microseconds)", text])

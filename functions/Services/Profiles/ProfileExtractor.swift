@@ -1,61 +1,65 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps clients' profiles in step with what they and their trainers write.
+/// An extractor that keeps clients' profiles up to date with the messages in their chats.
 ///
-/// Acts on the message as it is now: one that changes while the model reads it is read again. What
-/// a version of a message said is stored with the profile in one transaction, so that no version is
-/// paid for twice, and so that facts go with the message that stated them.
+/// It acts on the current message and reads again if the message changes during the reading. The
+/// reading of a message's version is stored in one transaction with the profile. No version is
+/// therefore paid for twice, and facts are removed together with their message.
 public struct ProfileExtractor: Sendable {
   private let firestore: Firestore
   private let model: (any ChatModel)?
   private let documents: DocumentReader
 
-  /// The most rounds; a message that changes more often meanwhile is left to a later attempt.
-  private static let roundsMax = 3
-  /// How long one worker alone reads a version of a message; longer than its function may take.
-  private static let claimTime: Int64 = 300_000_000
-  /// The latest messages with facts of which a profile is put together.
+  /// The maximum number of repetitions.
   ///
-  /// Facts of earlier ones stay as they are, and only their own message's end removes them.
+  /// A message that changes more often is left to a later attempt.
+  private static let roundsMax = 3
+  /// The time for which one worker claims a version of a message, in microseconds.
+  ///
+  /// It is at least the timeout of the worker's function.
+  private static let claimTime: Int64 = 300_000_000
+  /// The number of latest messages with facts from which a profile is composed.
+  ///
+  /// Facts of earlier messages stay unchanged until their own message is edited or deleted.
   private static let readingsMax = 300
 
-  /// An extractor for the profiles of a database; without a model it reads no message.
+  /// Creates an extractor for the profiles of a database; without a model it reads no message.
   public init(firestore: Firestore, model: (any ChatModel)?, documents: DocumentReader) {
     self.firestore = firestore
     self.model = model
     self.documents = documents
   }
 
-  /// What happened to a message.
+  /// The outcome for a message.
   public enum Outcome: Sendable, Hashable {
-    /// The model has read it.
+    /// The model read the message, and the profile was updated.
     case merged(Merged)
-    /// The profile has lost what the message no longer says.
+    /// Facts that the message no longer states were removed from the profile.
     case retracted(removed: Int)
-    /// Another worker is reading it.
+    /// Another worker is reading the message.
     case busy
     case skipped(SkipReason)
   }
 
-  /// What a message did to the profile of its client.
+  /// The changes that a message made to its client's profile.
   public struct Merged: Sendable, Hashable {
-    /// Facts that are new.
+    /// The number of new facts.
     public var added: Int
-    /// Facts that were already known.
+    /// The number of facts that were known and are now more recent.
     public var refreshed: Int
-    /// Facts that are not in the profile any more, such as those of the text before an edit.
+    /// The number of facts removed from the profile, such as those of an edited text.
     public var removed: Int
-    /// The model that read the message.
+    /// The name of the model that read the message.
     public var model: String
-    /// What the reading cost.
+    /// The tokens used by the reading.
     public var usage: TokenUsage
   }
 
-  /// Brings the profile of a message's client in step with the message.
+  /// Updates the profile of a message's client from the message.
   ///
-  /// The sender pays for the reading. Throws `ServiceError` or `FirestoreError`; repeating the call
-  /// later does what is left.
+  /// The sender pays for the reading. Throws `ServiceError` or `FirestoreError`; a repeated call
+  /// does the remaining work.
   public func extract(chatID: String, messageID: String) async throws -> Outcome {
     var usage = TokenUsage()
     return try await extract(
@@ -65,8 +69,10 @@ public struct ProfileExtractor: Sendable {
     )
   }
 
-  /// Does the same at the cost of a payer, the sender unless given, and adds to `usage` what the
-  /// model used, also where nothing came of it.
+  /// Updates the profile of a message's client, at the cost of the given payer.
+  ///
+  /// The sender pays if `payer` is nil. The model's usage is added to `usage` even if the reading
+  /// fails.
   func extract(
     _ place: MessagePlace,
     payer: Payer?,
@@ -119,11 +125,11 @@ public struct ProfileExtractor: Sendable {
 
   // MARK: Reading
 
-  /// A message and what is known of it.
+  /// The current state of a message, its readings and its profile.
   private struct Seen {
-    /// What is to be read, or why nothing is.
+    /// The message to read, or the reason that nothing is read.
     var source: Result<ProfileSource, SkipReason>
-    /// The pairs whose profile may have facts that the message does not state any more.
+    /// The pairs whose profile may contain facts that the message no longer states.
     var outdated: [ProfilePair] = []
   }
 
@@ -131,7 +137,7 @@ public struct ProfileExtractor: Sendable {
     let chatReference = firestore.collection(Chat.collection).document(place.chatID)
     let snapshots = try await firestore.getAll([reference(place), chatReference])
     let content = content(snapshots[0])
-    // The chat may be gone, or may have other members by now.
+    // The chat may have been deleted or have other members by now.
     let readings = try await firestore.collectionGroup(ProfileReading.collection)
       .where("id", .equal, key).get()
       .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }
@@ -153,11 +159,11 @@ public struct ProfileExtractor: Sendable {
         pair.profile(in: firestore), pair.contact(in: firestore),
       ])
       let profile = documents.read(stored[0], as: ClientProfile.self)
-      // A profile can have items of a message for which there is no reading.
+      // A profile can have items of a message that has no reading.
       if content.version == nil, profile?.value?.hasUnconfirmedItems(of: place) ?? false {
         seen.outdated.append(pair)
       }
-      // All this is checked again when it counts; here it saves paying a model for nothing.
+      // The transactions check all this again. Here it avoids paying a model for nothing.
       let message = try content.get()
       guard chat?.value?.members.contains(message.senderID) ?? false else {
         throw SkipReason.strangerSent
@@ -179,7 +185,7 @@ public struct ProfileExtractor: Sendable {
     return seen
   }
 
-  /// A message with content for a model, or why it has none.
+  /// Returns a message that has content for a model, or the reason that it has none.
   func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipReason> {
     switch documents.read(snapshot, as: Message.self) {
     case nil: .failure(.messageGone)
@@ -202,7 +208,7 @@ public struct ProfileExtractor: Sendable {
     case taken, read, busy
   }
 
-  /// Takes the right to read a version of a message, so that nobody else pays for the same.
+  /// Claims a version of a message, so that no other worker pays for the same reading.
   private func claim(_ source: ProfileSource, _ key: String) async throws -> Claim {
     let reference = source.pair.reading(key, in: firestore)
     let version = source.message.version
@@ -224,7 +230,9 @@ public struct ProfileExtractor: Sendable {
     }
   }
 
-  /// Gives a claim back after the model failed; what it refuses to read is not asked of it again.
+  /// Releases a claim after the model failed.
+  ///
+  /// A version that the model refuses is not sent to it again.
   private func giveUp(_ source: ProfileSource, _ key: String, _ error: ServiceError) async throws {
     let reference = source.pair.reading(key, in: firestore)
     try await firestore.runTransaction { transaction in
@@ -247,13 +255,13 @@ public struct ProfileExtractor: Sendable {
   // MARK: Merging
 
   private enum MergeOutcome: Sendable {
-    /// The message has changed since it was read.
+    /// The message has changed since the model read it.
     case changed
     case skipped(SkipReason)
     case merged(ProfileChange)
   }
 
-  /// Stores what the model read, and puts the profile together with it.
+  /// Stores the facts that the model found, and updates the profile with them.
   private func merge(
     _ facts: [ProfileItem],
     of source: ProfileSource,
@@ -292,7 +300,7 @@ public struct ProfileExtractor: Sendable {
     }
   }
 
-  /// Removes what a message does not state any more; returns the number of facts removed.
+  /// Removes facts that a message no longer states, and returns their number.
   private func retract(
     _ place: MessagePlace,
     _ key: String,
@@ -305,7 +313,7 @@ public struct ProfileExtractor: Sendable {
       ])
       let version = content(snapshots[0]).version
       let former = Self.reading(snapshots[1])
-      // The text may be the earlier one again.
+      // The message may have its earlier text again.
       if version != nil, !(former?.isOutdated(by: version) ?? true) { return 0 }
       let stored = documents.read(snapshots[2], as: ClientProfile.self)?.value
       let hadFacts =
@@ -320,9 +328,9 @@ public struct ProfileExtractor: Sendable {
     }
   }
 
-  /// Puts a profile together with one message's new reading, and writes what is different.
+  /// Composes a profile with one message's new reading, and writes the differences.
   ///
-  /// Writes the reading, too, or deletes it if it is not to be kept or has nothing to keep.
+  /// The reading is also written, or deleted if it is not to be kept or has no content.
   private func fold(
     _ reading: ProfileReading,
     _ former: ProfileReading?,
@@ -355,7 +363,7 @@ public struct ProfileExtractor: Sendable {
     return ProfileChange(from: before, to: fold.profile)
   }
 
-  /// Writes only what is different, so that a reading without news writes nothing.
+  /// Writes only the changed fields, and nothing if the profile is unchanged.
   private func write(
     _ profile: ClientProfile,
     over stored: ClientProfile?,
@@ -380,7 +388,7 @@ public struct ProfileExtractor: Sendable {
   }
 }
 
-/// How a profile's items differ from what they were.
+/// The numbers of items by which a profile differs from its earlier version.
 private struct ProfileChange: Sendable {
   var added = 0
   var refreshed = 0
@@ -398,7 +406,7 @@ private struct ProfileChange: Sendable {
 }
 
 extension Result<Message, SkipReason> {
-  /// The version of a message that has content.
+  /// The version of a message that has content; nil for a failure.
   fileprivate var version: String? { (try? get())?.version }
 
   fileprivate var failure: SkipReason? {
@@ -427,12 +435,12 @@ extension ProfileReading {
     )
   }
 
-  /// Whether this version has been read, or cannot be read by this model.
+  /// Returns true if this version has been read, or if this model refused to read it.
   func covers(_ version: String, by model: String?) -> Bool {
     self.version == version && (problem == nil || self.model == model)
   }
 
-  /// Whether something was read that the message, of this version now, does not say any more.
+  /// Returns true if another version was read than the message has now.
   fileprivate func isOutdated(by version: String?) -> Bool {
     !self.version.isEmpty && self.version != version
   }

@@ -1,29 +1,32 @@
 import FirestoreClient
 import PsstModels
 
-/// A profile put together from what its messages said; it knows nothing of databases and models.
+/// A profile composed from the readings of its messages, without database or model.
 ///
-/// The result follows from the readings alone, and from what the trainer did: the same messages
-/// make the same profile, in whatever order and however often their events came. The first message
-/// to state a fact is its source, and later ones only make it younger.
+/// The result depends only on the readings and the trainer's edits. The same messages therefore
+/// make the same profile, regardless of the order and the repetition of their events. The first
+/// message that states a fact is its source, and later ones only update its time.
 struct ProfileFold: Sendable {
-  /// The items kept per category: trainers read no more, and documents are bounded.
+  /// The maximum number of items per category.
+  ///
+  /// Trainers read no more, and the size of documents is limited.
   static let itemsPerCategoryMax = 50
 
-  /// The new profile.
   private(set) var profile: ClientProfile
   /// The new reading of the message that was read, edited or deleted.
   private(set) var reading: ProfileReading
-  /// The other readings of which facts are known to be removed now.
+  /// The other readings that must be written, because facts in them were removed.
   private(set) var changed: [ProfileReading] = []
 
-  /// Puts a profile together again after one message was read, edited or deleted.
+  /// Composes a profile after one message was read, edited or deleted.
   ///
-  /// `reading` is what that message says now, `former` what it said before, and `others` what the
-  /// latest other messages with facts said. Items that the trainer confirmed stay, and so do those
-  /// that come from no reading, such as the trainer's own. What the trainer removed stays away,
-  /// whichever message had said it by then, until another one states it. Of too many items in a
-  /// category the oldest of the least confidence go, never a confirmed one.
+  /// `reading` is the current reading of that message, `former` its earlier reading, and `others`
+  /// are the readings of the latest other messages with facts.
+  ///
+  /// Items that the trainer confirmed stay, and so do items that come from no reading, such as the
+  /// trainer's own. A fact that the trainer removed stays out, whichever message stated it before,
+  /// until another message states it. If a category has too many items, the oldest of those with
+  /// the least confidence are removed, but never a confirmed item.
   init(
     _ stored: ClientProfile,
     reading: ProfileReading,
@@ -57,7 +60,7 @@ struct ProfileFold: Sendable {
     }
     for var fact in Self.facts(of: readings) {
       if let item = known[fact.id] {
-        // The trainer may have put the fact into other words, or into another category.
+        // The trainer may have changed the wording or the category of the fact.
         (fact.text, fact.category, fact.confidence) = (item.text, item.category, item.confidence)
       }
       if lists[fact.category]?.refresh(by: fact) ?? false || kept.contains(fact.id) { continue }
@@ -67,7 +70,7 @@ struct ProfileFold: Sendable {
     profile.totalItems = profile.itemsCount
   }
 
-  /// The facts of all readings, the earliest message's first.
+  /// Returns the facts of all readings, those of the earliest message first.
   private static func facts(of readings: [ProfileReading]) -> [ProfileItem] {
     readings.flatMap { reading in reading.facts.enumerated().map { (fact: $1, index: $0) } }
       .sorted { left, right in
@@ -90,7 +93,7 @@ struct ProfileFold: Sendable {
   }
 }
 
-/// What the trainer has removed from a profile, as the readings know it.
+/// The facts that the trainer has removed from a profile, as found in the readings.
 private struct Removal {
   /// The ids of the removed items.
   let ids: Set<String>
@@ -112,10 +115,10 @@ private struct Removal {
     }
   }
 
-  /// A reading from before now, without the facts that were removed.
+  /// Returns an earlier reading without the removed facts.
   ///
-  /// A fact that states the same as a removed one was removed with it, unless the profile has it:
-  /// then it was stated since.
+  /// A fact that states the same as a removed one is removed too, unless the profile contains it:
+  /// then it was stated after the removal.
   func applied(to reading: ProfileReading) -> ProfileReading {
     var reading = reading
     reading.dropRemoved { fact in
@@ -128,7 +131,7 @@ private struct Removal {
 }
 
 extension ProfileReading {
-  /// Takes the facts away that are removed, or state the same as one of this message's that was.
+  /// Removes facts that match the predicate or repeat a removed fact of this message.
   fileprivate mutating func dropRemoved(where isRemoved: (ProfileItem) -> Bool) {
     let former = FactList(removedFacts ?? [])
     let dropped = facts.filter { fact in
@@ -142,7 +145,7 @@ extension ProfileReading {
   }
 }
 
-/// Items of one category with their words.
+/// The items of one category with their words.
 private struct FactList {
   private(set) var items: [ProfileItem]
   private var words: [FactWords]
@@ -157,7 +160,7 @@ private struct FactList {
     words.append(FactWords(item.text))
   }
 
-  /// The index of the item most similar to a fact; nil when no item states the same.
+  /// Returns the index of the item most similar to a fact; nil if no item states the same.
   func similar(to fact: ProfileItem) -> Int? {
     let factWords = FactWords(fact.text)
     return items.indices
@@ -167,7 +170,7 @@ private struct FactList {
       .index
   }
 
-  /// Makes the item that states the same as young as a fact; false when there is none.
+  /// Updates the time of the item that states the same fact; returns false if there is none.
   @discardableResult
   mutating func refresh(by fact: ProfileItem) -> Bool {
     guard let index = similar(to: fact) else { return false }
@@ -180,21 +183,21 @@ extension ClientProfile {
   /// The items of all categories.
   var items: [ProfileItem] { ProfileCategory.allCases.flatMap { self[$0] } }
 
-  /// Whether the profile has items of a message that its trainer has not confirmed.
+  /// Returns true if the profile has items of a message that its trainer has not confirmed.
   func hasUnconfirmedItems(of place: MessagePlace) -> Bool {
     items.contains { $0.place == place && $0.confirmed != true }
   }
 }
 
 extension ProfileReading {
-  /// The message that was read.
+  /// The location of the message that was read.
   var place: MessagePlace { MessagePlace(chatID: chatId, messageID: messageId) }
 
-  /// The pair whose profile has the facts.
+  /// The pair in whose profile the facts are.
   var pair: ProfilePair { ProfilePair(trainerID: trainerId, clientID: clientId) }
 }
 
 extension ProfileItem {
-  /// The message that stated the fact first.
+  /// The location of the message that stated the fact first.
   var place: MessagePlace { MessagePlace(chatID: sourceChatId, messageID: sourceMessageId) }
 }

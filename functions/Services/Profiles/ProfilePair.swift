@@ -1,46 +1,49 @@
 import FirestoreClient
 import PsstModels
 
-/// A trainer and a client, of whom the trainer keeps a profile.
+/// A trainer, and a client of whom the trainer keeps a profile.
 struct ProfilePair: Sendable, Hashable {
   var trainerID: String
   var clientID: String
 }
 
 extension ProfilePair {
-  /// The profile that the trainer keeps of the client.
+  /// Returns the reference of the profile that the trainer keeps of the client.
   func profile(in firestore: Firestore) -> DocumentReference {
     firestore.collection(ClientProfile.collection).document(trainerID)
       .collection(ClientProfile.clients).document(clientID)
   }
 
-  /// What the messages said of which the profile is put together.
+  /// Returns the collection of the readings from which the profile is composed.
   func readings(in firestore: Firestore) -> CollectionReference {
     profile(in: firestore).collection(ProfileReading.collection)
   }
 
-  /// What a message said, by the message's key.
+  /// Returns the reference of a message's reading, by the message's key.
   ///
-  /// A key may begin and end with underscores, and such ids are the database's own.
+  /// A key may begin and end with underscores. The prefix is needed because Firestore reserves such
+  /// ids.
   func reading(_ key: String, in firestore: Firestore) -> DocumentReference {
     readings(in: firestore).document("r-" + key)
   }
 
-  /// The client among the trainer's contacts.
+  /// Returns the reference of the client in the trainer's contacts.
   func contact(in firestore: Firestore) -> DocumentReference {
     Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
   }
 }
 
-/// The members of a chat that may be one of a trainer and a client.
+/// The two members of a chat, if they are a trainer and a client.
 struct ProfilePeople: Sendable {
   var pair: ProfilePair
   var clientName: String
 
-  /// Whether somebody is one of the two.
+  /// Returns true if a user is the trainer or the client.
   func has(_ uid: String) -> Bool { uid == pair.trainerID || uid == pair.clientID }
 
-  /// Reads who the two members of a chat are; throws the reason when they are no pair.
+  /// Reads the two members of a chat.
+  ///
+  /// Throws a `SkipReason` if they are not a trainer and a client.
   init(of chat: Lenient<Chat>?, in firestore: Firestore, _ documents: DocumentReader) async throws {
     switch chat {
     case nil: throw SkipReason.chatMissing

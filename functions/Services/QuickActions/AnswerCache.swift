@@ -2,22 +2,22 @@ import FirestoreClient
 import Logging
 import Synchronization
 
-/// A model's answers, each kept in a document until what the model is asked about changes.
+/// A cache of a model's answers, each stored in a document until its request changes.
 ///
-/// An answer is used again only for the very same request to the same model, which has in it all
-/// that the answer follows from. So nothing has to be removed when a message is edited or deleted:
-/// the next request is another one, and its answer takes the place of the old one.
+/// An answer is reused only for an identical request to the same model, and the request contains
+/// everything that the answer depends on. Nothing has to be removed when a message is edited or
+/// deleted: the next request is different, and its answer replaces the old one.
 final class AnswerCache<Output: Codable & Sendable>: Sendable {
-  /// An answer, and what it cost.
+  /// An answer and the tokens it used.
   struct Answer: Sendable {
     var output: Output
-    /// Whether no model was asked for this caller.
+    /// True if no model was asked for this caller.
     var isCached: Bool
-    /// What this caller pays.
+    /// The usage charged to this caller.
     var usage: TokenUsage
   }
 
-  /// An answer as it is stored, in a document that only the server reads and writes.
+  /// A stored answer, in a document that only the server reads and writes.
   private struct Stored: Codable, Sendable {
     /// A hash of the model and the request.
     var request: String
@@ -31,12 +31,13 @@ final class AnswerCache<Output: Codable & Sendable>: Sendable {
 
   private let underWay = Mutex<[Key: SharedResult<Answer>]>([:])
 
-  /// The answer to a request, from its document or otherwise from the model.
+  /// Returns the answer to a request from its document, or otherwise from the model.
   ///
-  /// Simultaneous calls for the same request ask the model once, and the first caller pays.
-  /// Cancellation ends one caller's wait, but neither the others' nor the call of the model: it is
-  /// paid for, so its answer is kept. Throws `FirestoreError`, and `ServiceError` as
-  /// `ChatModel.answer` does; nobody fails for another payer's limit.
+  /// Concurrent calls for the same request ask the model once, and the first caller pays.
+  /// Cancellation ends the wait of one caller, but not of the others, and not the call of the
+  /// model: it is paid for, so its answer is kept. Throws `FirestoreError`, and `ServiceError` as
+  /// `ChatModel.answer` does. If the first caller's payer has reached a limit, the other callers
+  /// try again with their own payers.
   func answer(
     to messages: [ChatMessage],
     as schema: JSONSchema,
@@ -56,8 +57,8 @@ final class AnswerCache<Output: Codable & Sendable>: Sendable {
         return (shared, true)
       }
       if isNew {
-        // The cache owns the task, which serves callers that come and go. It ends with the model's
-        // answer, for which time-outs and few attempts bound the wait.
+        // The cache owns the task, which serves all waiting callers. It ends with the model's
+        // answer; timeouts and a small number of attempts limit the wait.
         Task {
           let result: Result<Answer, any Error>
           do {
@@ -97,7 +98,7 @@ final class AnswerCache<Output: Codable & Sendable>: Sendable {
     do {
       try await document.set(Stored(request: request, answer: answer.output))
     } catch let error as FirestoreError {
-      // The answer is good and paid for; only the next caller pays again.
+      // The answer is valid and paid for. Only the next caller pays again.
       Logger.current.warning("An answer is not kept", metadata: ["reason": "\(error)"])
     }
     return Answer(output: answer.output, isCached: false, usage: answer.usage)

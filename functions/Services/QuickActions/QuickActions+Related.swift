@@ -2,10 +2,11 @@ import FirestoreClient
 import PsstModels
 
 extension QuickActions {
-  /// Earlier messages that are close to one, in the chats whose member the caller is now.
+  /// Finds earlier messages that are similar to a message, in the chats of the caller.
   ///
-  /// A message without text has none. The message's own vector is used where the index has it, so
-  /// that usually no model is asked. Throws `QuickActionError` and `FirestoreError`.
+  /// Only chats of which the caller is a member now are searched. A message without text has no
+  /// similar messages. If the index has the message's own vector, no model is asked, which is the
+  /// usual case. Throws `QuickActionError` and `FirestoreError`.
   public func related(
     to messageID: String,
     in chatID: String,

@@ -2,30 +2,30 @@ public import FirestoreClient
 import PsstModels
 
 extension QuickActions {
-  /// The part of a message that is read.
+  /// The most bytes of a message that are read.
   private static let messageBytesMax = 4000
-  /// The longest text of a reminder, which is a phrase.
+  /// The maximum size of a reminder's text in bytes; the text is a phrase.
   private static let reminderBytesMax = 500
 
   /// A reminder that a message suggests.
   public struct Suggestion: Sendable, Hashable {
-    /// What to think of; nil when the message suggests no reminder.
+    /// The text of the reminder; nil if the message suggests none.
     public var text: String?
-    /// When to think of it, after now; nil without a text.
+    /// The time of the reminder, after now; nil without a text.
     public var dueDate: Timestamp?
-    /// Whether no model was asked this time.
+    /// True if no model was asked this time.
     public var isCached = false
-    /// The model; nil where none was needed.
+    /// The name of the model; nil if none was needed.
     public var model: String?
-    /// The tokens that it cost this time.
+    /// The tokens used by this call.
     public var usage = TokenUsage()
   }
 
-  /// The reminder that a message suggests to the caller, who is a trainer; nothing is written.
+  /// Suggests a reminder for a message to the caller, without writing it.
   ///
-  /// Where the message names no time, or one that is past by now, the reminder is for the next day
-  /// at nine in the caller's zone. Throws `QuickActionError`, `Assistant.Failure` and
-  /// `FirestoreError`.
+  /// The caller must be a trainer. If the message names no time, or a time that is past by now, the
+  /// reminder is for nine o'clock on the next day in the caller's zone. Throws `QuickActionError`,
+  /// `Assistant.Failure` and `FirestoreError`.
   public func suggestReminder(
     from messageID: String,
     in chatID: String,
@@ -45,7 +45,7 @@ extension QuickActions {
       sender: message.senderID == uid
         ? "the trainer" : sender?.value?.displayName.prefix(bytesMax: Self.nameBytesMax) ?? "",
       written: zone.text(message.timestamp),
-      // JSON has six bytes for a control character.
+      // A control character would take six bytes in JSON.
       text: message.text.oneLine.prefix(bytesMax: Self.messageBytesMax)
     )
     let (answer, model) = try await answer(
@@ -55,7 +55,7 @@ extension QuickActions {
         ChatMessage(.user, AssistantContext.json(request)),
       ],
       as: Self.suggestionSchema,
-      // A trainer in another zone gets another time.
+      // The document is per trainer, because a trainer in another zone gets another time.
       keptIn: reference.collection(Self.collection)
         .document("reminder-" + ContentHash.of([uid, messageID])),
       for: uid
@@ -71,13 +71,13 @@ extension QuickActions {
 
   private static let day: Int64 = 86_400_000_000
 
-  /// The time that a model names, if a reminder can have it, and otherwise the next morning.
+  /// Returns the time that a model named, if it is valid, and otherwise the next morning.
   private static func due(
     _ text: String?,
     _ zone: AssistantZone,
     after now: Timestamp
   ) throws -> Timestamp {
-    // What is wrong with a model's time helps nobody: there is no second attempt.
+    // An error of the model's time is ignored, because there is no second attempt.
     if let text, let time = try? zone.time(text, named: "dueDate", after: now), time > now {
       return time
     }
@@ -85,7 +85,7 @@ extension QuickActions {
     return try zone.time("\(tomorrow)T09:00", named: "dueDate", after: now)
   }
 
-  // MARK: What the model is given
+  // MARK: The request to the model
 
   private static let suggestionTask = """
     You help a personal trainer to forget nothing. You are given one message of a chat between \
@@ -117,7 +117,7 @@ extension QuickActions {
   }
 }
 
-/// A model's suggestion of a reminder.
+/// A reminder as suggested by a model.
 struct SuggestionAnswer: Codable, Sendable, Hashable {
   var text: String?
   var dueDate: String?

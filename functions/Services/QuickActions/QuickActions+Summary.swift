@@ -2,35 +2,38 @@ import FirestoreClient
 import PsstModels
 
 extension QuickActions {
-  /// The latest messages that a summary is of.
+  /// The maximum number of latest messages in a summary.
   private static let messagesMax = 100
-  /// The bytes of a summary's messages, as JSON: a call must fit into a user's share of a day.
+  /// The maximum size of a summary's messages as JSON, in bytes.
+  ///
+  /// A call must fit into a user's limit of the day.
   private static let messagesBytesMax = 20_000
-  /// The part of a message that is read.
+  /// The most bytes of a message that are read.
   private static let textBytesMax = 1000
-  /// The longest summary.
+  /// The maximum size of a summary in bytes.
   private static let summaryBytesMax = 4000
 
   /// A summary of a chat's latest messages.
   public struct Summary: Sendable, Hashable {
-    /// The words; empty for a chat without messages.
+    /// The text; empty for a chat without messages.
     public var text = ""
-    /// How many messages it is of.
+    /// The number of messages summarized.
     public var messages = 0
-    /// Whether no model was asked for it this time.
+    /// True if no model was asked this time.
     public var isCached = false
-    /// The model; nil where none was needed.
+    /// The name of the model; nil if none was needed.
     public var model: String?
-    /// What the summary lacks; nil when it lacks nothing.
+    /// The reason that the summary is incomplete or missing; nil if it is complete.
     public var shortcoming: String?
-    /// The tokens that it cost this time.
+    /// The tokens used by this call.
     public var usage = TokenUsage()
   }
 
-  /// Sums up the latest messages of one of the caller's chats.
+  /// Summarizes the latest messages of one of the caller's chats.
   ///
-  /// All members get the same summary, until a message that it is of is edited or deleted, a new one
-  /// comes, or a name changes. Throws `QuickActionError`, `Assistant.Failure` and `FirestoreError`.
+  /// All members get the same summary until one of its messages is edited or deleted, a new message
+  /// arrives, or a name changes. Throws `QuickActionError`, `Assistant.Failure` and
+  /// `FirestoreError`.
   public func summarize(_ chatID: String, for uid: String) async throws -> Summary {
     let (reference, chat) = try await chat(chatID, of: uid)
     let latest = try await reference.collection(Message.collection).query
@@ -71,7 +74,7 @@ extension QuickActions {
     )
   }
 
-  // MARK: What the model is given
+  // MARK: The request to the model
 
   private static let summaryTask = """
     You sum up a chat of a personal trainer's app for its members. You are given the latest messages \
@@ -100,7 +103,7 @@ extension QuickActions {
     var text: String
   }
 
-  /// The messages that fit, in their order, and whether the end of a text is missing.
+  /// Returns the messages that fit, in order, and true if a text was shortened.
   private static func words(
     of messages: [Message],
     _ names: [String: String]
@@ -121,20 +124,20 @@ extension QuickActions {
     return (Array(words), isCut)
   }
 
-  /// The names of people as a model is given them.
+  /// Returns the names of users for the model.
   private func names(of uids: [String]) async throws -> [String: String] {
     let users = firestore.collection(User.collection)
     let snapshots = try await firestore.getAll(Set(uids).sorted().map { users.document($0) })
     return snapshots.reduce(into: [:]) { names, snapshot in
       let name = documents.read(snapshot, as: User.self)?.value?.displayName
         .prefix(bytesMax: Self.nameBytesMax)
-      // A single character can be too long, so that no name is left.
+      // A single character can exceed the limit, so that no name is left.
       if let name, !name.isEmpty { names[snapshot.id] = name }
     }
   }
 }
 
-/// A model's summary.
+/// A summary as written by a model.
 struct SummaryAnswer: Codable, Sendable, Hashable {
   var summary: String
 }

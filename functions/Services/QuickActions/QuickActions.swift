@@ -7,10 +7,11 @@ import PsstModels
   import Foundation
 #endif
 
-/// What the app offers about a chat or a message without a question.
+/// The actions on a chat or a message that need no question.
 ///
-/// Who may not read the chat now learns nothing of it, whatever is cached. People's words reach the
-/// model as data inside JSON, there are no tools, and nothing but answers is written.
+/// A caller who may not read the chat now learns nothing about it, even if an answer is cached.
+/// People's texts are sent to the model as data in JSON, the model has no tools, and only answers
+/// are written.
 public struct QuickActions: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
@@ -20,12 +21,14 @@ public struct QuickActions: Sendable {
   let suggestions = AnswerCache<SuggestionAnswer>()
   private let now: @Sendable () -> Date
 
-  /// The longest name; names serve only to tell people apart.
+  /// The most bytes of a name, which is only needed to tell people apart.
   static let nameBytesMax = 100
-  /// Where a chat's answers are kept, below it; no rule lets a client read them.
+  /// The name of the collection, below a chat, of cached answers.
+  ///
+  /// No security rule lets a client read them.
   static let collection = "answers"
 
-  /// Quick actions over a database, without a model where none is configured.
+  /// Creates quick actions; `model` is nil if no chat model is configured.
   init(
     firestore: Firestore,
     documents: DocumentReader,
@@ -40,14 +43,16 @@ public struct QuickActions: Sendable {
     self.now = now
   }
 
-  /// The time now, in microseconds as documents have it.
+  /// The current time, in microseconds as in documents.
   var time: Timestamp {
     Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
   }
 
-  // MARK: What may be read
+  // MARK: Access
 
-  /// A chat of the caller; throws `QuickActionError.unknown` when it is not theirs now.
+  /// Reads a chat.
+  ///
+  /// Throws `QuickActionError.unknown` if the user is not a member now or the chat cannot be read.
   func chat(_ chatID: String, of uid: String) async throws -> (DocumentReference, Chat) {
     guard chatID.isDocumentID else { throw QuickActionError.unknown }
     let reference = firestore.collection(Chat.collection).document(chatID)
@@ -57,7 +62,9 @@ public struct QuickActions: Sendable {
     return (reference, chat)
   }
 
-  /// A message of a chat; throws `QuickActionError.unknown` when there is none that can be read.
+  /// Reads a message of a chat.
+  ///
+  /// Throws `QuickActionError.unknown` if it does not exist or cannot be read.
   func message(_ messageID: String, in chat: DocumentReference) async throws -> Message {
     guard messageID.isDocumentID else { throw QuickActionError.unknown }
     let reference = chat.collection(Message.collection).document(messageID)
@@ -67,7 +74,9 @@ public struct QuickActions: Sendable {
     return message
   }
 
-  /// Asks the model, or the cache; throws `Assistant.Failure` when neither has an answer.
+  /// Returns an answer from the cache or the model.
+  ///
+  /// Throws `Assistant.Failure` if neither has an answer, and `FirestoreError`.
   func answer<Output>(
     from cache: AnswerCache<Output>,
     _ messages: [ChatMessage],
@@ -91,10 +100,10 @@ public struct QuickActions: Sendable {
   }
 }
 
-/// Why a quick action is not for its caller.
+/// The reason that a quick action is not available to its caller.
 public enum QuickActionError: Error, Sendable, Hashable {
-  /// There is no such chat, or no such message, that the caller may read.
+  /// The caller may read no chat or message with the given id.
   case unknown
-  /// The caller is no trainer.
+  /// The caller is not a trainer.
   case notTrainer
 }

@@ -1,6 +1,6 @@
-/// A provider's embeddings, each call of which goes through the ledger.
+/// A provider of embeddings whose calls all go through the ledger.
 ///
-/// The provider itself is no `EmbeddingProvider`, so that nothing can call it past the ledger.
+/// `OpenAIEmbedding` itself is not an `EmbeddingProvider`, so that no call can bypass the ledger.
 struct MeteredEmbedding: EmbeddingProvider {
   let provider: OpenAIEmbedding
   let ledger: UsageLedger
@@ -22,9 +22,9 @@ struct MeteredEmbedding: EmbeddingProvider {
   }
 }
 
-/// A provider's chat model, each call of which goes through the ledger.
+/// A chat model whose calls all go through the ledger.
 ///
-/// The provider itself is no `ChatModel`, so that nothing can call it past the ledger.
+/// `OpenAIChat` itself is not a `ChatModel`, so that no call can bypass the ledger.
 struct MeteredChat: ChatModel {
   let provider: OpenAIChat
   let price: ModelPrice?
@@ -51,8 +51,10 @@ struct MeteredChat: ChatModel {
     }
   }
 
-  /// The call of the model does not wait for who listens: it takes as long as the provider, and then
-  /// its slot is free for others and the ledger has what it used, whether anybody listens or not.
+  /// Requests a turn of the model, whose call does not wait for the listener.
+  ///
+  /// The call takes as long as the provider needs. Then its slot is free for others and the ledger
+  /// has its usage, even if no one is listening.
   func reply(
     to turns: [ChatTurn],
     tools: [ToolDescription],

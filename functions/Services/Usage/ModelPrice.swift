@@ -1,23 +1,23 @@
-/// What a model's tokens cost, in US dollars.
+/// The price of a model's tokens in US dollars.
 public struct ModelPrice: Sendable, Hashable {
   /// The price of a million tokens that the model reads.
   public var dollarsPerMillionInputTokens: Double
-  /// The price of a million tokens that the model writes, thinking included.
+  /// The price of a million tokens that the model writes, including reasoning tokens.
   public var dollarsPerMillionOutputTokens: Double
 
-  /// A price; a model of embeddings writes no tokens.
+  /// Creates a price; embedding models write no tokens, so their output price is 0.
   public init(input: Double, output: Double = 0) {
     dollarsPerMillionInputTokens = input
     dollarsPerMillionOutputTokens = output
   }
 
-  /// What a call cost.
+  /// Returns the cost of a call in US dollars.
   func dollars(_ usage: TokenUsage) -> Double {
     (Double(usage.promptTokens) * dollarsPerMillionInputTokens
       + Double(usage.completionTokens) * dollarsPerMillionOutputTokens) / 1_000_000
   }
 
-  /// The list prices of chat models, which settings override when prices change.
+  /// The list prices of chat models; settings override them.
   static let knownChatModels: [String: ModelPrice] = [
     "gpt-4o": ModelPrice(input: 2.5, output: 10),
     "gpt-4o-mini": ModelPrice(input: 0.15, output: 0.6),

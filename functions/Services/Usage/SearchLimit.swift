@@ -6,10 +6,10 @@ import FirestoreClient
   import Foundation
 #endif
 
-/// Limits how often each user may search, counted for all workers together.
+/// The limit of searches per user, counted across all workers.
 ///
-/// The times of a user's searches in the last minute are in `usage/{uid}`, which only the server
-/// reads and writes.
+/// The times of a user's searches in the last minute are stored in `usage/{uid}`, which only the
+/// server reads and writes.
 public struct SearchLimit: Sendable {
   private let firestore: Firestore
   private let searchesPerMinute: Int
@@ -29,16 +29,16 @@ public struct SearchLimit: Sendable {
 
   /// Counts a search of a user.
   ///
-  /// Throws `SearchLimitError`, and then does not count it, when the user has made as many as are
-  /// allowed in the last minute; `FirestoreError` when the count is not known.
+  /// Throws `SearchLimitError`, without counting the search, if the user has reached the limit in
+  /// the last minute. Throws `FirestoreError` if the count cannot be read or written.
   public func count(_ uid: String) async throws {
     let reference = firestore.collection(UsageLedger.collection).document(uid)
     try await firestore.runTransaction { transaction in
       let time = Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
       let snapshot = try await transaction.get(reference)
-      // A document that is missing, or is not of this form, counts no searches.
+      // A document that is missing or has another format counts as no searches.
       let stored = (try? snapshot.data(as: Searches.self))?.searches ?? []
-      // Another worker's clock may be ahead, but a time of another minute is none of now.
+      // Another worker's clock may be ahead, but times more than a minute away do not count.
       let recent = stored.filter { abs($0.microseconds - time.microseconds) < Self.minute }
       guard recent.count < searchesPerMinute else {
         let next = recent.sorted()[recent.count - searchesPerMinute].microseconds + Self.minute
@@ -49,8 +49,8 @@ public struct SearchLimit: Sendable {
   }
 }
 
-/// The user has made too many searches in the last minute.
+/// The error thrown if a user has made too many searches in the last minute.
 public struct SearchLimitError: Error, Sendable, Hashable {
-  /// When the next search is allowed.
+  /// The delay until the next search is allowed.
   public var retryAfter: Duration
 }

@@ -1,13 +1,13 @@
-/// The tokens that a model's calls used.
+/// The numbers of tokens that calls of a model used.
 public struct TokenUsage: Sendable, Hashable {
-  /// Tokens of the model's input.
+  /// The number of tokens that the model read.
   public var promptTokens: Int
-  /// Tokens that the model wrote; none for embeddings.
+  /// The number of tokens that the model wrote; zero for embeddings.
   public var completionTokens: Int
-  /// Whether the count is estimated from the length of texts, because a server stated none.
+  /// True if a count is estimated from the length of texts, because a server sent none.
   public var isEstimated: Bool
 
-  /// A count; zero unless given.
+  /// Creates a usage; the counts are zero by default.
   public init(promptTokens: Int = 0, completionTokens: Int = 0, isEstimated: Bool = false) {
     self.promptTokens = promptTokens
     self.completionTokens = completionTokens
@@ -17,7 +17,7 @@ public struct TokenUsage: Sendable, Hashable {
   /// The sum of both counts.
   public var totalTokens: Int { promptTokens + completionTokens }
 
-  /// The sum of two calls' counts; estimated if one of them is.
+  /// Adds two usages; the sum is estimated if one of them is.
   public static func + (left: TokenUsage, right: TokenUsage) -> TokenUsage {
     TokenUsage(
       promptTokens: left.promptTokens + right.promptTokens,
@@ -26,27 +26,27 @@ public struct TokenUsage: Sendable, Hashable {
     )
   }
 
-  /// Takes away the counts of a call that is part of the sum.
+  /// Subtracts the usage of a call that is part of the sum.
   static func -= (left: inout TokenUsage, right: TokenUsage) {
     left.promptTokens -= right.promptTokens
     left.completionTokens -= right.completionTokens
   }
 
-  /// Adds the counts of a further call.
+  /// Adds the usage of another call.
   public static func += (left: inout TokenUsage, right: TokenUsage) { left = left + right }
 }
 
 extension TokenUsage {
-  /// Usage as servers state it; some state none, or only a part.
+  /// The usage as reported by servers; some report none, or only a part.
   struct Stated: Decodable {
     var prompt_tokens: Int?
     var completion_tokens: Int?
   }
 
-  /// The stated usage, or an estimate from the length of input and output.
+  /// Creates a usage from the reported counts, or estimates it from the sizes of the texts.
   ///
-  /// It is never more than the call can use, whatever a server states: a wrong count would take
-  /// away what others have left of the day. Nor is a text free.
+  /// It is never more than the call can use, whatever a server reports, because a wrong count would
+  /// reduce the others' share of the day. A text also never counts as free.
   init(_ stated: Stated?, promptBytes: Int, completionBytes: Int = 0, atMost most: TokenUsage) {
     let prompt = Self.believable(stated?.prompt_tokens, bytes: promptBytes)
     let completion = Self.believable(stated?.completion_tokens, bytes: completionBytes)
@@ -60,9 +60,10 @@ extension TokenUsage {
     )
   }
 
-  /// Adds what an answer cost, whether it can be used or not.
+  /// Adds the usage of a response, even if the response is invalid.
   ///
-  /// What cannot be used need not come from a model at all, so then only a stated count is believed.
+  /// An invalid response may not come from a model at all. In that case only a reported count is
+  /// added.
   mutating func add<Output>(
     _ counted: TokenUsage,
     of answer: () throws -> Output
@@ -73,12 +74,14 @@ extension TokenUsage {
     return output
   }
 
-  /// A stated number, or none where there is no text; nil for a number that cannot be right.
+  /// Returns a reported count; zero if there is no text; nil if the count cannot be right.
   private static func believable(_ stated: Int?, bytes: Int) -> Int? {
     if let stated, stated > 0 { return stated }
     return bytes == 0 ? 0 : nil
   }
 
-  /// English has about four bytes a token; other languages have fewer.
+  /// Estimates the tokens of a text at four bytes per token.
+  ///
+  /// This is about right for English; other languages have fewer bytes per token.
   static func estimate(_ bytes: Int) -> Int { (bytes + 3) / 4 }
 }

@@ -13,7 +13,7 @@ struct UsageDay: Sendable, Hashable {
 
   private static let seconds = 86_400.0
 
-  /// The day that a time is in.
+  /// Creates the day that contains a time.
   init(of time: Date) {
     name = time.formatted(Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day())
     let day = (time.timeIntervalSince1970 / Self.seconds).rounded(.down)

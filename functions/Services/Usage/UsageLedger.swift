@@ -7,31 +7,34 @@ import Logging
   import Foundation
 #endif
 
-/// Counts what calls of models use, by payer and day, and lets no call exceed the day's limits.
+/// The ledger that counts the usage of models, and enforces the limits of each day.
 ///
-/// `usage/{uid}/days/{yyyy-MM-dd}` has `requests`, `tokens` and `costUSD`, and `byModel` has the same
-/// for each model by its name; `usage/_app/days/{…}` has the sums of all payers. A call reserves the
-/// most that it can use, and what it used replaces the reservation afterwards; the part of `tokens`
-/// and `costUSD` that is only reserved is in `reservedTokens` and `reservedUSD`. Both are one commit
-/// of increments for payer and app, whose results are the new sums: each of several calls at once
-/// sees those that came before, and none needs a lock. A reservation that does not fit is taken
-/// back. A worker that dies during a call leaves the reservation, so that too much is counted rather
-/// than too little.
+/// `usage/{uid}/days/{yyyy-MM-dd}` has a payer's `requests`, `tokens` and `costUSD`, and the same
+/// three numbers for each model, by its name, in `byModel`. `usage/_app/days/{…}` has the sums of
+/// all payers. A call first reserves the most that it can use, and afterwards its actual usage
+/// replaces the reservation. The reserved parts of `tokens` and `costUSD` are in `reservedTokens`
+/// and `reservedUSD`.
 ///
-/// All payers share the day's document of the app. Increments without a precondition never conflict
-/// with one another, but a document in production takes only about one write a second for long:
-/// above that, commits take longer and then fail as aborted. Then no model is called and events
-/// wait. Calls take about a second and have two commits, so that one busy worker may reach the limit
-/// and 16 surely do; an app of that size divides the sum over several documents.
+/// Each change is one commit of increments for payer and app, which returns the new sums. Each of
+/// several concurrent calls therefore sees the earlier ones, and no lock is needed. A reservation
+/// that exceeds a limit is undone. A worker that dies during a call leaves its reservation, so that
+/// too much is counted rather than too little.
+///
+/// All payers share the app's document of the day. Increments without a precondition never conflict
+/// with one another, but a document in production supports only about one write per second over
+/// long periods. Above that, commits take longer and then fail as aborted. In that case no model is
+/// called and events wait. A call takes about a second and has two commits, so one busy worker may
+/// reach the limit and 16 certainly do. An app of that size should divide the sum over several
+/// documents.
 struct UsageLedger: Sendable {
   private let firestore: Firestore
   private let limits: UsageLimits
   private let now: @Sendable () -> Date
   private let refusals = UsageRefusals()
 
-  /// The collection of the ledger, with a document for each payer.
+  /// The name of the ledger's collection, with a document for each payer.
   static let collection = "usage"
-  /// Dollars that are no difference, but the inaccuracy of sums.
+  /// The difference in dollars that is ignored as an inaccuracy of sums.
   private static let dollarsPrecision = 1e-9
 
   init(firestore: Firestore, limits: UsageLimits, now: @escaping @Sendable () -> Date) {
@@ -42,12 +45,12 @@ struct UsageLedger: Sendable {
 
   /// Calls a model, if the limits allow the most that the call can use.
   ///
-  /// `call` adds to its argument what the model used, also when it throws. Attempts within `call`
-  /// count as one request; a call that fails and used nothing is not counted. After a cancellation
-  /// the reservation stays unless `call` has estimated what was used.
+  /// `call` adds the usage to its argument, also if it throws. Attempts within `call` count as one
+  /// request. A failed call without usage is not counted. After a cancellation the reservation
+  /// stays, unless `call` has estimated the usage.
   ///
-  /// Throws what `call` throws; without calling, `limitReached`, and `unavailable` when the ledger
-  /// cannot be written.
+  /// Throws any error of `call`. Without calling the model, throws `limitReached`, or `unavailable`
+  /// if the ledger cannot be written.
   func count<Output>(
     _ model: PricedModel,
     for payer: Payer,
@@ -77,7 +80,7 @@ struct UsageLedger: Sendable {
     }
   }
 
-  /// Throws `limitReached` where a call would, as far as it is known without asking the database.
+  /// Throws `limitReached` if a call would, as far as known without the database.
   func check(_ payer: Payer) throws {
     let day = UsageDay(of: now())
     try checkSwitch(on: day)
@@ -117,7 +120,7 @@ struct UsageLedger: Sendable {
     throw refusals.add(refusal, on: entry.day, now: now())
   }
 
-  /// The limit that the sums exceed; nil for none.
+  /// Returns a refusal if the sums exceed a limit; nil otherwise.
   private func refusal(of amount: Amount, _ sums: Sums) -> UsageRefusals.Refusal? {
     if let payer = sums.payer, payer.tokens > limits.userTokensPerDay {
       return UsageRefusals.Refusal(
@@ -138,11 +141,13 @@ struct UsageLedger: Sendable {
     return nil
   }
 
-  /// Corrects the sums by a difference; a failure leaves them too high, seldom too low.
+  /// Adds a difference to the sums.
+  ///
+  /// A failure leaves the sums too high, rarely too low.
   private func correct(_ entry: Entry, by difference: Amount) async {
     guard difference != Amount() else { return }
-    // This function owns the task and waits for its end; a separate task lets a cancelled call be
-    // corrected, too. The commit has a timeout.
+    // This function waits for the task. A separate task lets the usage of a cancelled call be
+    // corrected. The commit has a timeout.
     await Task {
       do {
         _ = try await add(difference, to: entry)
@@ -157,25 +162,25 @@ struct UsageLedger: Sendable {
 
   // MARK: The documents
 
-  /// One payer's calls of one model on one day.
+  /// The key of an entry: one payer's calls of one model on one day.
   private struct Entry: Sendable {
     var day: UsageDay
     var payer: Payer
     var model: String
   }
 
-  /// What is added to the sums.
+  /// The amount added to the sums.
   private struct Amount: Sendable, Hashable {
     var requests = 0
     var tokens = 0
     var dollars = 0.0
-    /// The part that is only reserved.
+    /// The reserved part of the tokens and dollars.
     var reservedTokens = 0
     var reservedDollars = 0.0
 
     init() {}
 
-    /// Makes all of it a reservation.
+    /// Marks the whole amount as reserved.
     mutating func reserve() { (reservedTokens, reservedDollars) = (tokens, dollars) }
 
     init(requests: Int, _ price: ModelPrice?, _ usage: TokenUsage) {
@@ -199,7 +204,7 @@ struct UsageLedger: Sendable {
         "requests": .increment(requests), "tokens": .increment(tokens),
         "costUSD": .increment(dollars), "reservedTokens": .increment(reservedTokens),
         "reservedUSD": .increment(reservedDollars),
-        // A key of a map is a name and no path, whatever characters it has.
+        // A map's key is a name, not a path, whatever characters it contains.
         "byModel": [
           model: [
             "requests": .increment(requests), "tokens": .increment(tokens),
@@ -210,7 +215,7 @@ struct UsageLedger: Sendable {
     }
   }
 
-  /// The sums after a commit; those of the payer are nil where the app alone pays.
+  /// The sums after a commit; the payer's are nil if the app is the payer.
   private struct Sums {
     var entry: Entry
     var payer: Sum?
@@ -237,9 +242,10 @@ struct UsageLedger: Sendable {
     return Sums(entry: entry, payer: sums.count == 2 ? sums[0] : nil, app: app)
   }
 
-  /// The sums in the results of the increments, which come in the order of the fields' paths:
-  /// those below `byModel` first, then `costUSD`, `requests`, `reservedTokens`, `reservedUSD` and
-  /// `tokens`.
+  /// Reads the sums from the results of the increments.
+  ///
+  /// The results are in the order of the fields' paths: first those below `byModel`, then
+  /// `costUSD`, `requests`, `reservedTokens`, `reservedUSD` and `tokens`.
   private static func sums(_ result: WriteResult) throws -> Sum {
     let results = result.transformResults
     guard results.count == 8, case .double(let dollars) = results[3],
@@ -255,10 +261,10 @@ struct UsageLedger: Sendable {
   }
 }
 
-/// A model as the ledger sees it.
+/// A model with its price, for the ledger.
 struct PricedModel: Sendable {
   /// The name under which the ledger counts the model.
   var name: String
-  /// The price; nil when it is not known, and then no dollars are counted.
+  /// The price; nil if unknown, and then no dollars are counted.
   var price: ModelPrice?
 }

@@ -1,15 +1,16 @@
-/// What calls of models may use, and how often a user may search.
+/// The limits of model calls and searches.
 public struct UsageLimits: Sendable, Hashable {
-  /// The tokens that one user's calls may use in a day (UTC), of all models together.
+  /// The maximum number of tokens per user and day (UTC), for all models together.
   public var userTokensPerDay: Int
-  /// What all calls together may cost in a day (UTC), in US dollars; 0 stops every call.
+  /// The maximum cost of all calls per day (UTC), in US dollars; 0 stops all calls.
   ///
-  /// Calls of a model whose price is not known count as tokens only, and so only 0 stops them.
+  /// Calls of a model without a known price only count as tokens, so no other value than 0 stops
+  /// them.
   public var dollarsPerDay: Double
-  /// The searches that one user may make in any minute.
+  /// The maximum number of searches per user and minute.
   public var searchesPerMinute: Int
 
-  /// Limits; the defaults suit a small app.
+  /// Creates limits; the defaults suit a small app.
   public init(
     userTokensPerDay: Int = 200_000,
     dollarsPerDay: Double = 10,
@@ -22,7 +23,8 @@ public struct UsageLimits: Sendable, Hashable {
 
   /// Reads `PSST_USER_TOKENS_PER_DAY`, `PSST_DOLLARS_PER_DAY` and `PSST_SEARCHES_PER_MINUTE`.
   ///
-  /// Throws `misconfigured` for anything but a number from 0, or from 1 for searches.
+  /// Throws `misconfigured` for a value that is not a number in range: at least 0, or at least 1
+  /// for searches.
   init(environment: [String: String]) throws {
     self.init()
     userTokensPerDay =
@@ -30,7 +32,7 @@ public struct UsageLimits: Sendable, Hashable {
       ?? userTokensPerDay
     dollarsPerDay =
       try PsstSettings.number(environment, "PSST_DOLLARS_PER_DAY", 0...1_000_000) ?? dollarsPerDay
-    // The times of a minute's searches are kept in one document.
+    // The times of the searches within a minute are stored in one document.
     searchesPerMinute =
       try PsstSettings.whole(environment, "PSST_SEARCHES_PER_MINUTE", 1...1000)
       ?? searchesPerMinute

@@ -6,19 +6,21 @@ import Synchronization
   import Foundation
 #endif
 
-/// Calls that a worker refuses without asking the ledger, because it refused such a one just now.
+/// The recent refusals of the ledger, by which a worker refuses similar calls directly.
 ///
-/// Thousands of events that wait for the next day then cost few writes.
+/// Thousands of events that wait for the next day then cause few writes.
 final class UsageRefusals: Sendable {
   /// A call that the ledger refused.
   struct Refusal: Sendable {
-    /// Whose limit it was; the app's is that of all payers.
+    /// The payer whose limit was reached; the app's limit is for all payers together.
     var payer: Payer
-    /// A sentence for the log.
+    /// The reason, as a sentence for the log.
     var reason: String
-    /// What the call could use, in the unit of the limit; larger ones fit as little.
+    /// The most that the call could use, in the unit of the limit.
+    ///
+    /// Larger calls do not fit either.
     var size: Double
-    /// Whether nothing is left, so that no call fits.
+    /// True if nothing is left, so that no call fits.
     var isSpent: Bool
   }
 
@@ -29,22 +31,27 @@ final class UsageRefusals: Sendable {
 
   private let state = Mutex(State())
 
-  /// The wait where nothing is left: until the next day, in steps as long as an event's longest
-  /// wait, because a limit may be raised.
+  /// The maximum delay of a retry if nothing is left.
+  ///
+  /// Events wait until the next day in steps as long as an event's longest delay, because a limit
+  /// may be raised in the meantime.
   private static let spentSeconds = 600.0
-  /// The time for which further calls are then refused without asking.
+  /// The time for which further calls are refused directly if nothing is left.
   private static let spentHoldSeconds = 60.0
-  /// The wait, and this time, where calls under way have reserved what is left: they take seconds,
-  /// and mostly use little of it.
+  /// The delay, and the time of direct refusals, if calls in progress have reserved the rest.
+  ///
+  /// Such calls take seconds, and usually use little of their reservation.
   private static let fullSeconds = 2.0
-  /// The most payers remembered: a megabyte or two, after which the ledger is asked again.
+  /// The maximum number of payers remembered, one to two megabytes.
+  ///
+  /// After that, the ledger is asked again.
   private static let payersMax = 10_000
 
-  /// Throws `limitReached` for a call like one that was refused just now.
+  /// Throws `limitReached` for a call similar to one that was refused recently.
   func check(_ payer: Payer, tokens: Int, dollars: Double, on day: UsageDay, now: Date) throws {
     try state.withLock { state in
       guard state.day == day else { return }
-      // The app has a limit of dollars, and only users have one of tokens.
+      // Only the app has a limit of dollars, and only users have a limit of tokens.
       for (payer, size) in [(payer, payer == .app ? dollars : Double(tokens)), (.app, dollars)] {
         guard let (refusal, end) = state.refusals[payer], now < end else { continue }
         if refusal.isSpent || size >= refusal.size { throw Self.error(refusal, day, now) }
@@ -52,9 +59,10 @@ final class UsageRefusals: Sendable {
     }
   }
 
-  /// Notes a refusal, and returns the error that says so, with the time until the next attempt.
+  /// Records a refusal and returns its error, with the delay until the next attempt.
   ///
-  /// That is the next day at the latest. The payer's first refusal of the day is news.
+  /// The delay ends at the latest with the day. The error is news if it is the payer's first
+  /// refusal of the day.
   func add(_ refusal: Refusal, on day: UsageDay, now: Date) -> ServiceError {
     var error = Self.error(refusal, day, now)
     error.isNews = state.withLock { state in

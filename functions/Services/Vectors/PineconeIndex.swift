@@ -7,43 +7,47 @@ import Synchronization
   import Foundation
 #endif
 
-/// One index of a service that speaks Pinecone's REST API: the emulator or Pinecone itself.
+/// A vector index of a service with Pinecone's REST API: the emulator or Pinecone itself.
 ///
-/// It is for the vectors of one embedding model, with ids made in one way. The index is created on
-/// first use and tagged with both; an index of another model, or with ids of an earlier version, is
-/// refused, never filled or searched.
+/// The index is for the vectors of one embedding model, with ids of one format. It is created on
+/// first use and tagged with both. An index of another model, or with ids of an earlier format, is
+/// refused and neither filled nor searched.
 public final class PineconeIndex: Sendable {
   /// The model whose vectors the index holds.
   public let model: EmbeddingModel
   private let settings: VectorSettings
   private let call: ServiceCall
   private let retries: ServiceRetries
-  /// A service can refuse to write, for example by its quota, and still answer what it is asked.
+  /// The circuit for reading, separate from writing.
+  ///
+  /// A service can refuse to write, for example because of its quota, and still serve queries.
   private let reading: ServiceCircuit
   private let writing: ServiceCircuit
-  /// The data plane's address, once the index is known to exist and to be for the right model.
+  /// The address of the data plane, once the index is known to exist and to be valid.
   private let dataPlane = Mutex<String?>(nil)
 
   private static let apiVersion = "2025-10"
   private static let providerTag = "embedding_provider"
   private static let modelTag = "embedding_model"
-  /// What records stand for, and so how their ids are made.
+  /// The tag for the contents of the records, and thus for the format of their ids.
   private static let recordsTag = "records"
   private static let records = "messages-by-chat"
-  /// The bytes of one upsert; the service takes 2 MB.
+  /// The maximum size of an upsert in bytes; the service accepts 2 MB.
   private static let upsertBytesMax = 1_900_000
-  /// The records of one upsert; the service's own limit.
+  /// The maximum number of records in an upsert, a limit of the service.
   private static let upsertMax = 1000
-  /// The ids of one fetch, which go into the address.
+  /// The maximum number of ids in a fetch, whose URL contains them.
   private static let fetchMax = 100
-  /// The bytes of these ids; servers bound the length of an address.
+  /// The maximum size of the ids in a fetch, because servers limit the length of a URL.
   private static let fetchBytesMax = 6000
-  /// The ids of one deletion; the service's own limit.
+  /// The maximum number of ids in a deletion, a limit of the service.
   private static let deleteMax = 1000
-  /// The ids of one check; the service takes ten times as many, but the ids alone are kilobytes.
+  /// The maximum number of ids in a check for existence.
+  ///
+  /// The service accepts ten times as many, but the ids alone take kilobytes.
   private static let presenceMax = 1000
 
-  /// An index that has not been looked at yet.
+  /// Creates a client of an index, without accessing it yet.
   public init(
     settings: VectorSettings,
     model: EmbeddingModel,
@@ -63,16 +67,17 @@ public final class PineconeIndex: Sendable {
     )
   }
 
-  /// Throws as a write would while its circuit is open, before work that costs money.
+  /// Throws the error of a write while its circuit is open, before work that costs money.
   func checkWriting() throws {
     try writing.check()
   }
 
   // MARK: Control plane
 
-  /// Creates the index if it is missing, and checks that it is for this model and these ids.
+  /// Creates the index if it is missing, and checks that it is for this model and id format.
   ///
-  /// Throws `misconfigured` with what to do when it is not.
+  /// Throws `misconfigured`, with what to do, if it is not, and `ServiceError` of another kind if
+  /// the service fails.
   public func prepare() async throws {
     _ = try await address()
   }
@@ -91,7 +96,7 @@ public final class PineconeIndex: Sendable {
       do {
         return try await create()
       } catch let error as ServiceError where error.kind == .alreadyExists {
-        // Another caller was faster.
+        // Another caller created the index first.
         return try await describe()
       }
     }
@@ -129,7 +134,7 @@ public final class PineconeIndex: Sendable {
     }
   }
 
-  /// The description, if it is of an index for this model.
+  /// Returns the description if the index is valid for this model; otherwise throws.
   private func checked(_ description: IndexDescription) throws -> IndexDescription {
     let tags = description.tags ?? [:]
     let found = "\(tags[Self.providerTag] ?? "unknown")/\(tags[Self.modelTag] ?? "unknown")"
@@ -164,7 +169,7 @@ public final class PineconeIndex: Sendable {
     """
   }
 
-  /// The address with a scheme, which a host may lack.
+  /// Returns an address with a scheme, which the given host may lack.
   ///
   /// A local control plane has a local data plane.
   private func dataAddress(_ host: String) -> String {
@@ -174,9 +179,10 @@ public final class PineconeIndex: Sendable {
 
   // MARK: Data plane
 
-  /// Writes records, replacing those of the same ids.
+  /// Writes records, replacing those with the same ids.
   ///
-  /// As many at a time as one request takes; a failure leaves the earlier ones written.
+  /// Each request writes as many records as it can hold. After a failure the earlier requests
+  /// remain effective.
   public func upsert(_ records: [VectorRecord]) async throws {
     let encoder = JSONEncoder()
     var part: [Data] = []
@@ -203,7 +209,7 @@ public final class PineconeIndex: Sendable {
     }
   }
 
-  /// The records closest to a vector, best first.
+  /// Returns the records closest to a vector, best first.
   public func query(
     _ vector: [Float],
     topK: Int,
@@ -214,7 +220,7 @@ public final class PineconeIndex: Sendable {
     return reply.matches
   }
 
-  /// Records by their ids; missing records are absent.
+  /// Returns records by their ids, without those that do not exist.
   public func fetch(_ ids: [String]) async throws -> [String: VectorRecord] {
     var found: [String: VectorRecord] = [:]
     for part in Self.fetches(ids) {
@@ -226,7 +232,7 @@ public final class PineconeIndex: Sendable {
     return found
   }
 
-  /// Splits ids so that each part fits into the address of a fetch.
+  /// Splits ids so that each part fits into the URL of a fetch.
   static func fetches(_ ids: [String]) -> [[String]] {
     var parts: [[String]] = []
     var bytes = 0
@@ -243,7 +249,7 @@ public final class PineconeIndex: Sendable {
     return parts
   }
 
-  /// Calls `body` with the ids that begin with a prefix, a page at a time.
+  /// Calls `body` with the ids that begin with a prefix, one page at a time.
   ///
   /// `body` must not add or delete records with that prefix.
   public func list(
@@ -263,17 +269,17 @@ public final class PineconeIndex: Sendable {
     } while token != nil
   }
 
-  /// A record that may exist, and texts that it then has in its metadata.
+  /// A record that may exist, and the strings that its metadata then contains.
   struct Expected: Sendable {
     var id: String
     var metadata: [String: String]
   }
 
-  /// The ids of those records that exist.
+  /// Returns the ids of the records that exist.
   ///
-  /// A fetch returns all numbers of a record. A query by metadata does not, but may miss some
-  /// records: its search is not exact everywhere, and others may have the same metadata. So only
-  /// the ids that the query did not find are fetched, few of which have numbers to return.
+  /// A fetch returns all numbers of a record. A query by metadata does not, but may miss records:
+  /// the search is not exact everywhere, and other records may have the same metadata. Therefore
+  /// only the ids that the query did not find are fetched, and few of them have numbers to return.
   func existing(_ expected: [Expected]) async throws -> Set<String> {
     var found: Set<String> = []
     // The direction does not matter, because as many results are requested as records can match.
@@ -333,7 +339,8 @@ public final class PineconeIndex: Sendable {
         try await call.send(request, as: Reply.self)
       }
     } catch let error as ServiceError where error.kind == .notFound {
-      // The index has been deleted since the last look: look again, and create it again.
+      // The index has been deleted since the last check. It is checked again, and created if
+      // missing.
       dataPlane.withLock { $0 = nil }
       let request = try makeRequest(try await address())
       return try await retries.run(through: circuit) {

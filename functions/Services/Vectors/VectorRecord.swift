@@ -1,20 +1,20 @@
-/// A vector with what is known about the thing it stands for.
+/// A vector with an id and metadata about its source.
 public struct VectorRecord: Codable, Sendable, Hashable {
   /// The record's id.
   public var id: String
   /// The vector, with as many numbers as the index has dimensions.
   public var values: [Float]
-  /// The metadata by which queries filter and which answers return.
+  /// The metadata, by which queries filter and which results contain.
   public var metadata: [String: MetadataValue]
 
-  /// A record.
+  /// Creates a record, by default without metadata.
   public init(id: String, values: [Float], metadata: [String: MetadataValue] = [:]) {
     self.id = id
     self.values = values
     self.metadata = metadata
   }
 
-  /// Reads a record; one without metadata has none.
+  /// Decodes a record; missing metadata is empty.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     id = try container.decode(String.self, forKey: .id)
@@ -24,17 +24,17 @@ public struct VectorRecord: Codable, Sendable, Hashable {
   }
 }
 
-/// The kinds of value that a vector index keeps.
+/// A metadata value of a type that a vector index supports.
 public enum MetadataValue: Codable, Sendable, Hashable {
   case string(String)
   case number(Double)
   case boolean(Bool)
   case strings([String])
 
-  /// Reads JSON.
+  /// Decodes a value from JSON.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // Each `try?` only asks whether the value is of that kind; the last one reports.
+    // Each `try?` only tests for a type. The last attempt throws.
     if let text = try? container.decode(String.self) {
       self = .string(text)
     } else if let flag = try? container.decode(Bool.self) {
@@ -46,7 +46,7 @@ public enum MetadataValue: Codable, Sendable, Hashable {
     }
   }
 
-  /// Writes JSON.
+  /// Encodes the value as JSON.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
@@ -57,12 +57,12 @@ public enum MetadataValue: Codable, Sendable, Hashable {
     }
   }
 
-  /// The text, if the value is one.
+  /// The string, if the value is one.
   public var string: String? {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The list of texts, if the value is one.
+  /// The list of strings, if the value is one.
   public var strings: [String]? {
     if case .strings(let texts) = self { texts } else { nil }
   }
@@ -74,14 +74,14 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
   case equal(String, MetadataValue)
   /// The field equals one of the values or, if it is a list, contains one of them.
   case isIn(String, [MetadataValue])
-  /// The field is a number below this one.
+  /// The field is a number less than the given one.
   case less(String, Double)
-  /// All of the conditions.
+  /// All of the conditions are true.
   indirect case and([VectorFilter])
-  /// One of the conditions or more.
+  /// At least one of the conditions is true.
   indirect case or([VectorFilter])
 
-  /// Writes the filter's JSON.
+  /// Encodes the filter as JSON.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
@@ -98,7 +98,7 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
 public struct VectorMatch: Decodable, Sendable, Hashable {
   /// The record's id.
   public var id: String
-  /// How close the record is; 1 is the same direction.
+  /// The similarity of the record; 1 means the same direction.
   public var score: Double
   /// The record's metadata.
   public var metadata: [String: MetadataValue]?
