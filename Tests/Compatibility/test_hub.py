@@ -180,7 +180,8 @@ def test_time_jumps_over_retries_and_never_back(sample):
     began = time.monotonic()
     reply = hub(sample, "POST", "/hearth/v1/clock", json={"advanceSeconds": 3 * 86400})
     assert reply.status_code == 200, reply.text
-    assert reply.json()["aheadSeconds"] >= 3 * 86400 - 1
+    # The machine's time goes on while the suite's jumps.
+    assert reply.json()["aheadSeconds"] >= 3 * 86400 - 1 - (time.monotonic() - began)
     assert reply.json()["now"] > before["now"]
     assert time.monotonic() - began < 50
     settled = hub(sample, "GET", "/hearth/v1/events?function=failAlways").json()

@@ -22,7 +22,8 @@ service cloud.firestore {
 
 def listed():
     """The left side of each row of the page's table of differences."""
-    section = PAGE.read_text(encoding="utf-8").split("## What differs", 1)[1].split("\n## ", 1)[0]
+    page = PAGE.read_text(encoding="utf-8")
+    section = page.split("## Differences from Firebase's emulator", 1)[1].split("\n## ", 1)[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     return [row.split(" | ")[0].removeprefix("| ").strip() for row in rows[1:]]
 
@@ -155,22 +156,22 @@ def member_warnings(rules, _):
 
 
 CASES = {
-    "`!(resource.data.f in [...])` and `resource.data.get('f', d)` prove nothing of a query that"
-    " says nothing of `f`": unproven,
+    "`!(resource.data.f in [...])` and `resource.data.get('f', d)` do not allow a query"
+    " without a filter on `f`": unproven,
     "a range proves a rule with a number of the other type, and proves its negation": ranges,
     "text is ordered by its UTF-8, as queries order it": text_order,
-    "broken rules never replace those in force": broken_rules,
-    "rules uploaded for a database concern that database alone": databases,
-    "an empty or broken file ends the start": empty_file,
+    "broken rules never replace the current rules": broken_rules,
+    "rules uploaded for a database apply to that database only": databases,
+    "an empty or broken file prevents the start": empty_file,
     "a token's `exp`, `aud` and signature are not checked on the emulator": tokens,
-    "a `PATCH` answers a user who may write but not `get` the document with the fields of the mask"
-    " only": patch,
+    "the response to a `PATCH` by a user who may write but not `get` the document has only the"
+    " fields of the mask": patch,
     "`values()` of a map are in the order of its keys": values_order,
     "`int(' 1')`, `int('٣')`, `float('1f')` and `float('0x1p3')` are errors": conversions,
     "`request.headers`, `request.inTransaction` and `request.fields` do not exist": members,
-    "`/a/{x}`, `/a/$x` and spaces within a path are no expressions": spellings,
-    "members of `request` and `resource` that do not exist, and types that never fit, are warnings":
-        member_warnings,
+    "`/a/{x}`, `/a/$x` and spaces within a path are not valid expressions": spellings,
+    "members of `request` and `resource` that do not exist, and types that never fit, are"
+    " warnings": member_warnings,
 }
 
 
