@@ -294,6 +294,22 @@ struct AssistantTests {
     }
   }
 
+  @Test("Questions count among a user's calls of a minute, and another user's do not")
+  func questionsCounted() async throws {
+    try await AssistantScene.run(withModel: false) { world in
+      for number in 1...31 {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.ask("Remind me to call Carl, number \(number)")
+        }
+        #expect(error?.code == (number <= 30 ? .unavailable : .resourceExhausted))
+      }
+      let other = await #expect(throws: CallableError.self) {
+        try await world.ask("Remind me to call Carl", as: "tom")
+      }
+      #expect(other?.code == .unavailable)
+    }
+  }
+
   @Test("Confirmations count among a user's calls of a minute")
   func confirmationsCounted() async throws {
     try await AssistantScene.run { world in

@@ -35,7 +35,7 @@ struct FirestoreCalls: Sendable {
     let answers = try await retries.run(isIdempotent: true) {
       try await transport.batchGetDocuments(request, as: credential)
     }
-    // Ids that Swift takes for equal strings, because they are canonically equivalent, are different.
+    // Names are compared by their bytes: canonically equivalent ones are equal Swift strings.
     var found: [[UInt8]: (document: FirestoreDocument?, readTime: Timestamp)] = [:]
     for answer in answers {
       switch answer.result {

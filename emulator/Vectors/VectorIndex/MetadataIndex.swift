@@ -30,7 +30,7 @@ struct MetadataIndex: Sendable {
 
   /// The names of the indexed keys, copied out of the dictionary.
   ///
-  /// Changing a key while iterating over `keys.keys` would copy the whole index for each row written.
+  /// Changing a key while iterating over `keys.keys` would copy the whole index for each row.
   private var names: [String] { Array(keys.keys) }
 
   /// The rows that can match a filter.

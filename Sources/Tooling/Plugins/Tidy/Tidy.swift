@@ -7,8 +7,9 @@ import PackagePlugin
 /// every target that each import is a declared dependency, that each dependency is imported, and
 /// that each dependency is in a lower layer. It checks that emulator, triggers and functions do not
 /// import one another, and that the layers are the ones in `docs/architecture.md`. It checks that
-/// no type has the name of its module or of another visible type, and that every Swift file belongs
-/// to a target. It prints one line per finding and fails if there are any.
+/// no type has the name of its module or of another visible type, that every Swift file belongs to a
+/// target, and that `Sources/README.md` has each module once and names files that exist. It checks
+/// the length of comments, which the formatter does not wrap. It prints one line per finding and fails if there are any.
 @main
 struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -23,6 +24,8 @@ struct Tidy: CommandPlugin {
       findings += upwardDependencies(of: source.target, root: root)
     }
     findings += ambiguousNames(in: sources)
+    findings += wrongMap(of: targets, root: root)
+    findings += sources.flatMap { $0.files.flatMap(\.longComments) }
     guard findings.isEmpty else {
       for finding in findings.sorted() { Diagnostics.error(finding) }
       return
@@ -101,6 +104,37 @@ struct Tidy: CommandPlugin {
       "\(page): \(module) is in layer \(shown[module].map(String.init) ?? "none") there, and in "
         + "\(checked[module].map(String.init) ?? "none") in Architecture.layers of Tidy.swift"
     }
+  }
+
+  /// Finds modules that the map of the modules lacks or has twice, and files in it that do not exist.
+  private func wrongMap(of targets: [any SourceModuleTarget], root: URL) -> [String] {
+    let page = "Sources/README.md"
+    guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {
+      return ["\(page): is missing, or not UTF-8; it maps the modules"]
+    }
+    func quoted(_ cell: Substring) -> [Substring] {
+      cell.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+        .filter { $0.offset % 2 == 1 }.map(\.element)
+    }
+    let folders = Dictionary(targets.map { ($0.name, $0.directoryURL) }) { first, _ in first }
+    var rows: [String: Int] = [:]
+    var findings: [String] = []
+    for line in text.split(separator: "\n") where line.hasPrefix("| `") {
+      let cells = line.split(separator: "|")
+      let modules = quoted(cells[0]).map { String($0.split(separator: "/").last ?? $0) }
+      for module in modules { rows[module, default: 0] += 1 }
+      guard modules.count == 1, cells.count >= 3, let folder = folders[modules[0]] else { continue }
+      for file in quoted(cells[cells.count - 1]) where file.contains(".") && !file.contains(" ") {
+        let path = folder.appending(path: String(file)).path
+        if !FileManager.default.fileExists(atPath: path) {
+          findings.append("\(page): \(modules[0]) has no file \(file)")
+        }
+      }
+    }
+    return findings
+      + Architecture.layers.keys.filter { rows[$0] != 1 }.map { module in
+        "\(page): maps \(module) \(rows[module] ?? 0) times; it should map each module once"
+      }
   }
 
   private func upwardDependencies(of target: any SourceModuleTarget, root: URL) -> [String] {
@@ -196,6 +230,8 @@ private struct SourceFile {
   /// The top-level types of the file; `sharedTypes` are those visible to other modules.
   private(set) var types: Set<String> = []
   private(set) var sharedTypes: Set<String> = []
+  /// A finding for each comment line that is too long.
+  private(set) var longComments: [String] = []
   private let text: String
 
   init(path: String, text: String) {
@@ -208,6 +244,11 @@ private struct SourceFile {
     {
       if line.ranges(of: "\"\"\"").count % 2 == 1 { isInString.toggle() }
       guard !isInString else { continue }
+      if line.count > Architecture.columnsMax, line.drop(while: { $0 == " " }).hasPrefix("//"),
+        !path.hasSuffix(".pb.swift")
+      {
+        longComments.append("\(path):\(number + 1): the comment has \(line.count) columns")
+      }
       if let module = Self.importedModule(line) { imports.append((module, number + 1)) }
       // Nested types are indented and are used only through their parents.
       if let first = line.first, first != " ", let (type, isShared) = Self.declaredType(line) {
@@ -268,6 +309,8 @@ private enum Architecture {
   /// The output of `hearth init`, which is an independent package and has no layer here.
   static let templates = "Sources/Server/HearthCLI/Templates"
   static let areas: Set<String> = ["emulator", "triggers", "functions"]
+  /// The longest line of a comment, as in `.swift-format`.
+  static let columnsMax = 100
 
   static let layers: [String: Int] = [
     "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0,
