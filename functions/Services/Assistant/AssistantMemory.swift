@@ -111,7 +111,9 @@ struct AssistantMemory: Sendable {
       guard stored.exists || question.conversationID == nil else { return .unknownConversation }
       let known =
         try stored.exists ? stored.data(as: Lenient<AIConversation>.self).value : nil
-      let earlier = try await earlier(question, at: time, in: messages, transaction)
+      // A new conversation has no messages to look for.
+      let earlier =
+        stored.exists ? try await earlier(question, at: time, in: messages, transaction) : .new
       switch earlier {
       case .answered(let answer):
         return .answered(answer, conversationID: reference.id)
@@ -128,7 +130,8 @@ struct AssistantMemory: Sendable {
         id: asked?.turnId ?? question.requestID ?? messages.document().id,
         attemptID: messages.document().id,
         time: time,
-        history: try await history(after: known?.summarizedUntil, at: time, messages, transaction),
+        history: stored.exists
+          ? try await history(after: known?.summarizedUntil, at: time, messages, transaction) : [],
         conversation: known ?? AIConversation(createdAt: time, updatedAt: time),
         actionIDs: (asked?.actionIds ?? []).filter(\.isDocumentID)
       )
