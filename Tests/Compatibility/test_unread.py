@@ -9,7 +9,9 @@ from conftest import PROJECT, started
 from phones import Conversation, commit, connect, doc, expect_snapshot, listen, query
 
 CHANNEL = "/google.firestore.v1.Firestore/Listen/channel"
-PAGES = 40
+# Few enough that all together stay below the memory for requests and responses under way, above
+# which others are refused until pages that make no progress are ended.
+PAGES = 20
 # What a page that reads nothing may cost the server: its results twice, stored and as JSON.
 MEGABYTES_OF_PAGE = 16
 
