@@ -91,12 +91,9 @@ public struct Assistant: Sendable {
         }
         return await ended(turn, with: answer, of: caller)
       } catch is AssistantMemory.ClaimLostError {
-        switch try await memory.outcome(of: turn) {
-        case .answered(let message, let conversationID):
-          return try await stored(message, in: conversationID, for: caller)
-        case .inProgress(let time): throw Failure.inProgress(for: time)
-        default: throw Failure.inProgress(for: .seconds(1))
-        }
+        let (standing, claimLeft) = try await memory.state(of: turn)
+        guard let standing else { throw Failure.inProgress(for: claimLeft) }
+        return try await stored(standing, in: turn.conversationID, for: caller)
       } catch {
         await memory.giveUp(turn)
         throw error
@@ -135,9 +132,7 @@ public struct Assistant: Sendable {
     _ deadline: AssistantDeadline,
     _ onEvent: @escaping @Sendable (Event) async throws -> Void
   ) async throws -> Answer {
-    let earlier = try await actions.recorded(turn.actionIDs).map { recorded in
-      Action(id: recorded.id, record: recorded.action)
-    }
+    let earlier = try await recorded(turn.actionIDs)
     let hits =
       SmallTalk.matches(question)
       ? [] : try await search.search(question, as: caller.uid, limit: Self.hitsMax).hits

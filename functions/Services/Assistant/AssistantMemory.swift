@@ -327,16 +327,15 @@ struct AssistantMemory: Sendable {
     }
   }
 
-  /// The current state of a turn whose claim was lost.
+  /// The answer that another attempt gave to a turn, and the remaining time of its claim.
   ///
+  /// The answer is nil if there is none yet. The time is a second where no attempt has a claim.
   /// Throws `FirestoreError`.
-  func outcome(of turn: Turn) async throws -> Beginning {
+  func state(of turn: Turn) async throws -> (answer: AIMessage?, claimLeft: Duration) {
     let both = try await firestore.getAll([question(of: turn), answer(of: turn)])
-    if let answer = try Self.message(both[1]), answer.isFinal {
-      return .answered(answer, conversationID: turn.conversationID)
-    }
+    let answer = try Self.message(both[1]).flatMap { $0.isFinal ? $0 : nil }
     let left = try Self.message(both[0]).flatMap { Self.claimLeft($0, at: now()) }
-    return .inProgress(for: left ?? .seconds(1))
+    return (answer, left ?? .seconds(1))
   }
 
   /// Releases the claim of a turn, so that its question can be sent again at once.
