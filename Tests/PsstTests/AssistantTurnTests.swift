@@ -79,7 +79,8 @@ struct AssistantTurnTests {
       try await world.suite.clock.advance(by: .seconds(31))
       _ = try await memory.begin(world.question("Hello there", "r1"))
       await #expect(throws: AssistantMemory.ClaimLostError.self) {
-        try await memory.holding(turn) { try await Task.sleep(for: .seconds(3600)) }
+        // Work that ends only when it is cancelled.
+        try await memory.holding(turn) { try await WakingClock(wakes: 0).sleep(for: .seconds(1)) }
       }
     }
   }

@@ -74,8 +74,8 @@ struct Call: AsyncParsableCommand {
       throw CommandError(
         names.isEmpty
           ? """
-          No function \(name) is deployed, nor any other callable. Wait while the suite still builds \
-          them; otherwise `hearth deploy` deploys.
+          No function \(name) is deployed, nor any other callable. Wait while the suite still \
+          builds them; otherwise `hearth deploy` deploys.
           """
           : "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
       )

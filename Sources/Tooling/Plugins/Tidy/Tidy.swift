@@ -7,9 +7,10 @@ import PackagePlugin
 /// every target that each import is a declared dependency, that each dependency is imported, and
 /// that each dependency is in a lower layer. It checks that emulator, triggers and functions do not
 /// import one another, and that the layers are the ones in `docs/architecture.md`. It checks that
-/// no type has the name of its module or of another visible type, that every Swift file belongs to a
-/// target, and that `Sources/README.md` has each module once and names files that exist. It checks
-/// the length of comments, which the formatter does not wrap. It prints one line per finding and fails if there are any.
+/// no type has the name of its module or of another visible type, that every Swift file belongs to
+/// a target, and that `Sources/README.md` has each module once and names files that exist. It
+/// checks the length of comments, which the formatter does not wrap. It prints one line per finding
+/// and fails if there are any.
 @main
 struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -106,7 +107,7 @@ struct Tidy: CommandPlugin {
     }
   }
 
-  /// Finds modules that the map of the modules lacks or has twice, and files in it that do not exist.
+  /// Finds modules that the map lacks or has twice, and files in the map that do not exist.
   private func wrongMap(of targets: [any SourceModuleTarget], root: URL) -> [String] {
     let page = "Sources/README.md"
     guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {
