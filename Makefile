@@ -18,6 +18,9 @@ APART := JourneyTests|WorkerFleetTests|BuilderTests
 # Tests that compute for long: after the others, which would only wait for the processor.
 HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|FunctionsTestingTests|StoreModelTests
 
+# Tests that run at once. All of them at once would make each other slower than their time limits.
+PARALLEL := --parallel --experimental-maximum-parallelization-width 8
+
 MINUTES_OF_FUZZING ?= 60
 
 .PHONY: help start demo build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale \
@@ -69,9 +72,9 @@ test: unit compat
 
 unit: needs
 	swift build --build-tests
-	sh $(SCRIPTS)/swift-test.sh --parallel --skip '$(APART)|$(HEAVY)|PsstTests'
-	sh $(SCRIPTS)/swift-test.sh --parallel --filter '$(HEAVY)'
-	sh $(SCRIPTS)/swift-test.sh --parallel --filter PsstTests
+	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --skip '$(APART)|$(HEAVY)|PsstTests'
+	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter '$(HEAVY)'
+	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter PsstTests
 	HEARTH_JOURNEYS=$(JOURNEYS) sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
 
 journeys: needs

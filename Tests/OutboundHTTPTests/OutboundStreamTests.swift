@@ -39,7 +39,7 @@ struct OutboundStreamTests {
       for line in lines { try await connection.write(line) }
     } _: { server in
       let client = OutboundClient(configuration: .init(streamBufferBytesMax: 1024))
-      let response = try await client.stream(OutboundRequest(url: server.url))
+      let response = try await client.stream(OutboundRequest(url: server.url, timeout: nil))
       var expected = 0
       for try await text in response.body.lines() {
         let isRight = text == "\(expected) \(line)"
