@@ -107,7 +107,11 @@ func modules() -> [Target] {
     // 1: plain values
     module("DocumentModel", in: "Sources/Values"),
     module("JSONText", in: "Sources/Values"),
-    module("RuntimeSupport", in: "Sources/Values", ["DequeModule"]),
+    module("StatusCodes", in: "Sources/Values"),
+    module("FlowControl", in: "Sources/Values", ["DequeModule"]),
+    module("Identifiers", in: "Sources/Values"),
+    module("InvocationContext", in: "Sources/Values"),
+    module("FunctionLogs", in: "Sources/Values"),
     module("LinearRegex", in: "Sources/Values"),
     module(
       "FirestoreProtos",
@@ -117,25 +121,55 @@ func modules() -> [Target] {
     ),
 
     // 2: contracts
-    module("Identity", in: "Sources/Values", ["RuntimeSupport", "JWTKit"]),
-    module("Events", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
-    module("Schedules", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
-    module("StorageEngine", in: "Sources/Storage", ["RuntimeSupport"]),
-    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "RuntimeSupport"]),
-
     module(
-      "Invocation",
+      "Identity",
       in: "Sources/Values",
-      ["DocumentModel", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore"]
+      ["StatusCodes", "JWTKit"]
+    ),
+    module(
+      "Events",
+      in: "Sources/Values",
+      ["DocumentModel", "StatusCodes"]
+    ),
+    module(
+      "Schedules",
+      in: "Sources/Values",
+      ["DocumentModel", "StatusCodes"]
+    ),
+    module(
+      "StorageEngine",
+      in: "Sources/Storage",
+      ["StatusCodes"]
+    ),
+    module(
+      "OutboundHTTP",
+      in: "Sources/Author",
+      ["CCurl", "StatusCodes"]
+    ),
+    module("Manifests", in: "Sources/Values", []),
+    module(
+      "HTTPMessages",
+      in: "Sources/Wire",
+      ["JSONText", "StatusCodes", "HTTPTypes", "NIOCore"]
     ),
 
     // 3: contracts in use
     module(
+      "Invocation",
+      in: "Sources/Values",
+      ["HTTPMessages", "StatusCodes", "HTTPTypes", "NIOCore"]
+    ),
+    module(
+      "TaskQueueModel",
+      in: "Sources/Values",
+      ["DocumentModel", "Events", "Manifests", "StatusCodes"]
+    ),
+    module(
       "EventLog",
       in: "Sources/Storage",
       [
-        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", "DequeModule",
-        "ServiceLifecycle", "Logging",
+        "DocumentModel", "Events", "Identity", "InvocationContext", "StatusCodes", "StorageEngine",
+        "DequeModule", "Logging", "ServiceLifecycle",
       ]
     ),
     module("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
@@ -143,14 +177,14 @@ func modules() -> [Target] {
       "QueryEngine",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "DequeModule", "HeapModule",
+        "DocumentModel", "Events", "StatusCodes", "StorageEngine", "DequeModule", "HeapModule",
         "Logging",
       ]
     ),
     module(
       "VectorIndex",
       in: "emulator/Vectors",
-      ["CKernels", "DocumentModel", "StorageEngine", "RuntimeSupport"]
+      ["CKernels", "DocumentModel", "StatusCodes", "StorageEngine"]
     ),
     module(
       "SecurityRules",
@@ -161,57 +195,68 @@ func modules() -> [Target] {
       "HTTPSupport",
       in: "Sources/Wire",
       [
-        "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOPosix",
-        "DequeModule", "ServiceLifecycle", "Logging",
+        "HTTPMessages", "JSONText", "StatusCodes", "DequeModule", "HTTPTypes", "Logging", "NIOCore",
+        "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
       ]
     ),
     module(
       "FirestoreWire",
       in: "Sources/Wire",
-      ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", "SwiftProtobuf"]
+      ["DocumentModel", "Events", "FirestoreProtos", "StatusCodes", "SwiftProtobuf"]
     ),
-    module("JSONTranscoding", in: "Sources/Wire", ["RuntimeSupport", "SwiftProtobuf"]),
-    module("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
+    module(
+      "JSONTranscoding",
+      in: "Sources/Wire",
+      ["StatusCodes", "SwiftProtobuf"]
+    ),
+    module(
+      "GoogleAccess",
+      in: "Sources/Wire",
+      ["FlowControl", "OutboundHTTP", "StatusCodes", "JWTKit"]
+    ),
 
     // 4: engines
     module(
       "HTTP2Server",
       in: "Sources/Wire",
       [
-        "CZlib", "Invocation", "HTTPSupport", "RuntimeSupport", "SwiftProtobuf", "HTTPTypes",
-        "NIOCore", "NIOHPACK", "DequeModule", "Logging",
+        "CZlib", "HTTPMessages", "HTTPSupport", "Identifiers", "StatusCodes", "DequeModule",
+        "HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "SwiftProtobuf",
       ]
     ),
     module(
       "WebChannel",
       in: "Sources/Wire",
       [
-        "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore",
-        "DequeModule",
+        "HTTPMessages", "HTTPSupport", "Identifiers", "JSONText", "StatusCodes", "DequeModule",
+        "HTTPTypes", "NIOCore",
       ]
     ),
     module(
       "DocumentStore",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", "DequeModule", "HeapModule", "Crypto", "ServiceLifecycle", "Logging",
+        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "QueryEngine",
+        "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging",
+        "ServiceLifecycle",
       ]
     ),
     module(
       "WorkerPool",
       in: "Sources/Server",
       [
-        "Invocation", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
-        "Subprocess", "SystemPackage", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
+        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "Manifests", "StatusCodes",
+        "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix",
+        "ServiceLifecycle", "Subprocess", "SystemPackage",
       ]
     ),
     module(
       "FirestoreClient",
       in: "Sources/Author",
       [
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "JSONText",
-        "OutboundHTTP", "RuntimeSupport", "SwiftProtobuf", "AsyncAlgorithms",
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "FlowControl", "GoogleAccess",
+        "Identifiers", "InvocationContext", "JSONText", "OutboundHTTP", "StatusCodes",
+        "AsyncAlgorithms", "SwiftProtobuf",
       ]
     ),
 
@@ -220,25 +265,25 @@ func modules() -> [Target] {
       "FirestoreEmulator",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
-        "HTTPSupport", "Identity", "Invocation", "JSONText", "JSONTranscoding", "QueryEngine",
-        "RuntimeSupport", "SecurityRules", "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore",
-        "NIOHPACK", "Logging",
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "FlowControl",
+        "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "InvocationContext", "JSONText", "JSONTranscoding", "QueryEngine", "SecurityRules",
+        "StatusCodes", "WebChannel", "HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "SwiftProtobuf",
       ]
     ),
     module(
       "VectorEmulator",
       in: "emulator/Vectors",
       [
-        "VectorIndex", "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes",
-        "NIOCore", "ServiceLifecycle", "Logging",
+        "HTTPMessages", "HTTPSupport", "Identifiers", "JSONText", "StatusCodes", "VectorIndex",
+        "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
       ]
     ),
     module(
       "DataExport",
       in: "emulator",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "RuntimeSupport",
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "StatusCodes",
         "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
@@ -246,44 +291,46 @@ func modules() -> [Target] {
       "TriggerDelivery",
       in: "triggers",
       [
-        "EventLog", "Events", "Invocation", "Schedules", "StorageEngine", "DocumentModel",
-        "FirestoreWire", "Identity", "OutboundHTTP", "RuntimeSupport", "HTTPTypes",
-        "SwiftProtobuf", "NIOCore", "NIOPosix", "DequeModule", "HeapModule", "ServiceLifecycle",
-        "Logging",
+        "DocumentModel", "EventLog", "Events", "FirestoreWire", "FlowControl", "HTTPMessages",
+        "Identifiers", "Identity", "Invocation", "InvocationContext", "Manifests", "OutboundHTTP",
+        "Schedules", "StatusCodes", "StorageEngine", "TaskQueueModel", "DequeModule", "HTTPTypes",
+        "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle", "SwiftProtobuf",
       ]
     ),
     module(
       "TaskQueues",
       in: "triggers",
       [
-        "DocumentModel", "HTTPSupport", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
-        "HTTPTypes", "NIOCore", "Logging",
+        "DocumentModel", "Events", "FlowControl", "HTTPMessages", "HTTPSupport",
+        "InvocationContext", "JSONText", "Manifests", "OutboundHTTP", "StatusCodes",
+        "TaskQueueModel", "HTTPTypes", "Logging", "NIOCore",
       ]
     ),
     module(
       "FunctionsGateway",
       in: "Sources/Server",
       [
-        "Events", "Invocation", "HTTPSupport", "RuntimeSupport", "HTTPTypes",
-        "NIOCore", "Logging",
+        "Events", "FlowControl", "HTTPMessages", "HTTPSupport", "Identifiers", "Invocation",
+        "InvocationContext", "Manifests", "StatusCodes", "HTTPTypes", "Logging", "NIOCore",
       ]
     ),
     module(
       "FunctionsRuntime",
       in: "Sources/Author",
       [
-        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
-        "HTTPSupport", "Identity", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
-        "Schedules", "SwiftProtobuf", "HTTPTypes", "NIOCore", "ServiceLifecycle",
-        "UnixSignals", "Logging",
+        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl",
+        "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "Invocation", "InvocationContext", "JSONText", "Manifests", "OutboundHTTP", "Schedules",
+        "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
+        "UnixSignals",
       ]
     ),
     module(
       "Deployment",
       in: "Sources/Server",
       [
-        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "DequeModule",
-        "Subprocess", "SystemPackage", "Logging",
+        "Events", "Identifiers", "Manifests", "Schedules", "StatusCodes", "WorkerPool",
+        "DequeModule", "Logging", "Subprocess", "SystemPackage",
       ]
     ),
 
@@ -293,12 +340,11 @@ func modules() -> [Target] {
       in: "Sources/Server",
       [
         "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsGateway", "HTTP2Server",
-        "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
-        "SQLiteStorage", "SecurityRules", "StorageEngine", "TaskQueues", "TriggerDelivery",
-        "VectorEmulator",
-        "VectorIndex", "WorkerPool", "HTTPTypes", "NIOCore", "ServiceLifecycle",
-        "SwiftProtobuf", "Logging",
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs",
+        "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "JSONText", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes",
+        "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex",
+        "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
       ]
     ),
   ]
@@ -311,9 +357,9 @@ func topLayer() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
-        "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
-        "Subprocess", "SystemPackage", "Logging",
+        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
+        "HTTPMessages", "Identity", "Manifests", "OutboundHTTP", "SecurityRules", "StatusCodes",
+        "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess", "SystemPackage",
       ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [
@@ -328,9 +374,10 @@ func topLayer() -> [Target] {
       in: "Sources/Author",
       [
         "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsRuntime", "HTTPSupport",
-        "Identity", "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "SecurityRules",
-        "StorageEngine", "TriggerDelivery", "HTTPTypes", "NIOCore", "ServiceLifecycle", "Logging",
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsRuntime", "HTTPMessages",
+        "HTTPSupport", "Identifiers", "Identity", "Invocation", "Manifests", "OutboundHTTP",
+        "QueryEngine", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueueModel",
+        "TriggerDelivery", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
       ]
     ),
   ]
@@ -406,8 +453,8 @@ func testSupport() -> [Target] {
       in: "Tests",
       [
         "DocumentModel", "DocumentStore", "EventLog", "FirestoreEmulator", "FirestoreProtos",
-        "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "QueryEngine", "RuntimeSupport",
-        "SecurityRules", "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore",
+        "FirestoreWire", "HTTPMessages", "HTTPSupport", "Identity", "QueryEngine", "SecurityRules",
+        "StatusCodes", "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore",
         "SwiftProtobuf",
       ],
       exclude: ["corpus.base64"]
@@ -416,8 +463,8 @@ func testSupport() -> [Target] {
       "OpenAIStubServer",
       in: "Tests",
       [
-        "OpenAIStub", "Invocation", "HTTPSupport", "ArgumentParser", "HTTPTypes", "NIOCore",
-        "ServiceLifecycle", "UnixSignals", "Logging",
+        "HTTPMessages", "HTTPSupport", "OpenAIStub", "ArgumentParser", "HTTPTypes", "Logging",
+        "NIOCore", "ServiceLifecycle", "UnixSignals",
       ]
     ),
     program("Fuzz", in: "Tests", ["FuzzTargets"], exclude: ["words.dict"]),
@@ -452,7 +499,7 @@ func testTargets() -> [Target] {
       and: ["DiskSimulation"]
     ),
     tests("DataExportTests", and: ["EventLog", "Identity", "Logging", "QueryEngine"]),
-    tests("DeploymentTests", and: ["HTTPTypes", "NIOCore"]),
+    tests("DeploymentTests", and: ["HTTPMessages", "HTTPTypes", "Invocation", "NIOCore"]),
     tests("DocumentModelTests"),
     tests("DocumentStoreTests"),
     tests("EmulatorSuiteTests", and: ["Schedules"]),
@@ -465,6 +512,8 @@ func testTargets() -> [Target] {
       and: ["FuzzTargets", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
     ),
     tests("FirestoreWireTests"),
+    tests("FlowControlTests"),
+    tests("FunctionLogsTests"),
     tests("FunctionsGatewayTests", and: ["NIOEmbedded"]),
     tests("FunctionsRuntimeTests", and: ["NIOPosix", "SampleFunctions"]),
     tests("FunctionsTestingTests"),
@@ -475,10 +524,12 @@ func testTargets() -> [Target] {
     ),
     tests("HTTPSupportTests", and: ["NIOEmbedded"]),
     tests("HearthCLITests"),
+    tests("IdentifiersTests"),
     tests("IdentityTests"),
+    tests("InvocationContextTests"),
     tests("JSONTextTests"),
     tests("JSONTranscodingTests", and: ["FirestoreProtos"]),
-    tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP", "RuntimeSupport"]),
+    tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP"]),
     tests("LinearRegexTests"),
     tests("OpenAIStubTests"),
     tests("OutboundHTTPTests", and: ["NIOCore", "NIOPosix"]),
@@ -488,19 +539,19 @@ func testTargets() -> [Target] {
       and: ["FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels"]
     ),
     tests("QueryEngineTests", and: ["QueryModel"]),
-    tests("RuntimeSupportTests"),
     tests("SchedulesTests"),
     tests(
       "SecurityRulesTests",
       exclude: ["expressions.json", "issues.json", "list_proofs.json", "look_up_paths.json"]
     ),
+    tests("StatusCodesTests"),
     tests("StorageConformance", of: ["StorageEngine", "SQLiteStorage"]),
     tests(
       "StoreModelTests",
       of: ["FirestoreEmulator", "DocumentStore", "SQLiteStorage"],
       and: ["QueryModel"]
     ),
-    tests("TaskQueuesTests"),
+    tests("TaskQueuesTests", and: ["Identifiers"]),
     tests("TriggerDeliveryTests"),
     tests("VectorEmulatorTests", and: ["StorageEngine"]),
     tests("VectorIndexTests"),

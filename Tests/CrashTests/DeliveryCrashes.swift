@@ -2,13 +2,16 @@ import DiskSimulation
 import DocumentModel
 import EventLog
 import Events
+import HTTPMessages
 import HTTPTypes
 import Identity
 import Invocation
+import Manifests
 import NIOCore
 import SQLiteStorage
 import StorageEngine
 import Synchronization
+import TaskQueueModel
 import TestSupport
 import TriggerDelivery
 
@@ -242,7 +245,7 @@ final class DeliveryCrashes: FunctionInvoker {
 
   // MARK: Invocations
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  func invoke(_ request: InvocationRequest) async throws -> Response {
     let fields = request.head.headerFields
     let document =
       fields[fieldName("ce-document")] ?? fields[fieldName("x-cloudtasks-taskname")] ?? ""
@@ -260,7 +263,7 @@ final class DeliveryCrashes: FunctionInvoker {
       promises.succeeded.insert(number)
       return true
     }
-    return InvocationResponse(
+    return Response(
       head: HTTPResponse(status: succeeds ? .ok : .internalServerError),
       body: .whole(ByteBuffer())
     )

@@ -1,11 +1,11 @@
-import Dispatch
 import DiskSimulation
-import RuntimeSupport
+import Dispatch
 import SQLiteStorage
+import StatusCodes
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 #if canImport(Darwin)
   import Darwin

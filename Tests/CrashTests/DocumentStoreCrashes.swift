@@ -5,8 +5,8 @@ import EventLog
 import Events
 import Identity
 import QueryEngine
-import RuntimeSupport
 import SQLiteStorage
+import StatusCodes
 import StorageEngine
 import Synchronization
 import TestSupport

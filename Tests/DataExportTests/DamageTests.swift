@@ -1,10 +1,10 @@
 import DataExport
 import DocumentModel
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 import VectorIndex
 
 @Suite("Damaged exports")

@@ -1,11 +1,11 @@
 import DocumentModel
 import Foundation
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DataExport
 

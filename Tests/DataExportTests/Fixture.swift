@@ -6,7 +6,7 @@ import Foundation
 import Identity
 import Logging
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 import TestSupport

@@ -2,9 +2,9 @@ import DataExport
 import DocumentModel
 import DocumentStore
 import Foundation
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 import VectorIndex
 
 @Suite("Export and import")

@@ -1,10 +1,12 @@
+import Manifests
 import Foundation
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import Logging
 import NIOCore
-import TestSupport
 import Testing
+import TestSupport
 import WorkerPool
 
 @testable import Deployment

@@ -1,4 +1,4 @@
-import Invocation
+import Manifests
 import Testing
 
 @testable import Deployment

@@ -1,9 +1,9 @@
 import Deployment
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 import WorkerPool
 
 /// Unusual binaries: scripts, and a package that does not compile.

@@ -1,6 +1,6 @@
 import DocumentModel
 import Events
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @testable import DocumentStore

@@ -2,10 +2,10 @@ import DocumentModel
 import EventLog
 import Events
 import Identity
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

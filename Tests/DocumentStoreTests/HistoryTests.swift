@@ -1,10 +1,10 @@
 import DocumentModel
 import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

@@ -1,8 +1,8 @@
 import DocumentModel
 import Identity
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

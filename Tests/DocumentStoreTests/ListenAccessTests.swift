@@ -1,9 +1,9 @@
 import DocumentModel
 import Identity
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 @testable import EventLog

@@ -1,10 +1,9 @@
 import DocumentModel
 import Identity
 import QueryEngine
-import RuntimeSupport
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 @testable import EventLog

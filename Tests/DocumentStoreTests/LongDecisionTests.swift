@@ -1,10 +1,10 @@
 import DocumentModel
 import Foundation
 import Identity
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

@@ -3,11 +3,11 @@ import EventLog
 import Events
 import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

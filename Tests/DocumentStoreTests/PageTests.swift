@@ -1,12 +1,12 @@
+import StatusCodes
 import DocumentModel
 import EventLog
 import Events
 import Identity
 import QueryEngine
-import RuntimeSupport
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

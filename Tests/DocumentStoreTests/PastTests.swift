@@ -1,9 +1,9 @@
+import StatusCodes
 import DocumentModel
 import EventLog
 import Identity
-import RuntimeSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

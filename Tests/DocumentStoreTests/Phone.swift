@@ -1,6 +1,6 @@
 import DocumentModel
 import Identity
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
+import StatusCodes
 import DocumentModel
-import RuntimeSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

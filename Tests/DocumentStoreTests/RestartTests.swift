@@ -1,9 +1,8 @@
 import DocumentModel
 import Identity
-import RuntimeSupport
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 

@@ -2,7 +2,7 @@ import DocumentModel
 import Identity
 import Logging
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 import TestSupport

@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @testable import DocumentStore

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Logging
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import Testing
 
 @testable import EmulatorSuite

@@ -1,7 +1,8 @@
 import Foundation
-import RuntimeSupport
-import TestSupport
+import Identifiers
+import StatusCodes
 import Testing
+import TestSupport
 
 #if canImport(Darwin)
   import Darwin

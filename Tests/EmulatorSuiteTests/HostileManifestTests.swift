@@ -3,11 +3,10 @@ import DocumentModel
 import Events
 import Foundation
 import Identity
-import Invocation
-import RuntimeSupport
+import Manifests
 import Schedules
-import TestSupport
 import Testing
+import TestSupport
 import TriggerDelivery
 
 @testable import EmulatorSuite
@@ -65,7 +64,7 @@ struct HostileManifestTests {
     }
 
     mutating func retry() -> FunctionEndpoint.RetryConfig {
-      let seconds = [0, 0.1, 1, InvocationLimits.retrySecondsMax]
+      let seconds = [0, 0.1, 1, FunctionLimits.retrySecondsMax]
       return FunctionEndpoint.RetryConfig(
         maxAttempts: maybe { $0.integer([-1, 1, 5, .max]) },
         retryCount: maybe { $0.integer([0, 5]) },

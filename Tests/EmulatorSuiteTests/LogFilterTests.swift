@@ -1,6 +1,6 @@
+import FunctionLogs
 import HTTPSupport
-import Invocation
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @testable import EmulatorSuite

@@ -1,7 +1,8 @@
 import Foundation
-import RuntimeSupport
-import TestSupport
+import Identifiers
+import Identity
 import Testing
+import TestSupport
 
 @testable import EmulatorSuite
 

@@ -1,9 +1,8 @@
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import EmulatorSuite
 

@@ -1,8 +1,8 @@
-@testable import FirestoreClient
+import InvocationContext
 import OutboundHTTP
-import RuntimeSupport
 import Synchronization
 import Testing
+@testable import FirestoreClient
 
 /// Transactions on contended documents; time passes only while the client waits.
 @Suite("Contention")

@@ -1,7 +1,7 @@
 import FirestoreProtos
 import FirestoreWire
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import Identity
 import Logging
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @Suite("Credentials and projects at the endpoints")
 struct CredentialTests {

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// Calls that create, read, list, update and delete single documents.
 let documentScenarios: [Scenario] = [

@@ -5,7 +5,7 @@ import NIOHPACK
 import NIOHTTP2
 import NIOPosix
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 
 /// The two protocols of the service, which must give the same responses.
 enum EndpointKind: String, CaseIterable, Sendable {

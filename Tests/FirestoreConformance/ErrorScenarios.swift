@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// Invalid requests, with the codes and messages of the official servers.
 let errorScenarios: [Scenario] = [

@@ -6,11 +6,10 @@ import FirestoreWire
 import HTTPSupport
 import Identity
 import Logging
-import RuntimeSupport
 import SwiftProtobuf
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Streams of one client beside each other", .timeLimit(.minutes(5)))
 struct ListenStreamTests {

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// Queries and aggregations.
 let queryScenarios: [Scenario] = [

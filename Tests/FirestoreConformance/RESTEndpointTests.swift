@@ -1,5 +1,5 @@
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 /// Behavior that only REST has.

@@ -6,11 +6,11 @@ import Foundation
 import Identity
 import Logging
 import QueryEngine
-import RuntimeSupport
 import SecurityRules
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 /// Tests of security rules that govern an in-memory store.
 @Suite("Rules of a store")

@@ -1,5 +1,5 @@
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 /// A sequence of calls on an empty database and their expected responses.

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// Transactions that a client drives with a token.
 let transactionScenarios: [Scenario] = [

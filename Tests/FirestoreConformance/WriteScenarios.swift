@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// Commits: masks, transforms, preconditions, batches.
 let writeScenarios: [Scenario] = [

@@ -2,10 +2,10 @@ import DocumentModel
 import Events
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Event data on the wire")
 struct EventFormatTests {

@@ -1,6 +1,6 @@
 import DocumentModel
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @Suite("Names and field paths on the wire")

@@ -1,7 +1,7 @@
 import DocumentModel
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 import Testing
 

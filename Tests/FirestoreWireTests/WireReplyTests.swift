@@ -1,10 +1,10 @@
 import DocumentModel
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Replies with documents")
 struct WireReplyTests {

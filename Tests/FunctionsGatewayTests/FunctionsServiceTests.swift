@@ -1,6 +1,6 @@
 import Events
-import Invocation
-import RuntimeSupport
+import Manifests
+import StatusCodes
 import Testing
 
 @testable import FunctionsGateway

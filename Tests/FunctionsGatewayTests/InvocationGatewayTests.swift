@@ -1,14 +1,15 @@
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import NIOEmbedded
-import RuntimeSupport
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import FunctionsGateway
 
@@ -70,7 +71,7 @@ struct InvocationGatewayTests {
       continuation.yield(ByteBuffer(string: "a"))
       continuation.yield(ByteBuffer(string: "b"))
       continuation.finish()
-      return .success(InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(stream)))
+      return .success(Response(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
     let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
 
@@ -113,7 +114,7 @@ struct InvocationGatewayTests {
   @Test("A body beyond the bound is 413, whether announced or not", arguments: [true, false])
   func tooLarge(isAnnounced: Bool) async throws {
     let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
-    let bytes = ByteBuffer(repeating: 0, count: InvocationLimits.bodyBytesMax + 1)
+    let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax + 1)
     var request = Request.post("/demo/us-central1/add", bytes)
     if isAnnounced { request = request.with(.contentLength, "\(bytes.readableBytes)") }
     let response = await gateway(invoker).respond(to: request, .embedded)
@@ -127,7 +128,7 @@ struct InvocationGatewayTests {
   @Test("A body at the bound is passed on")
   func large() async throws {
     let invoker = StandInInvoker { .success($0.reply("ok")) }
-    let bytes = ByteBuffer(repeating: 0, count: InvocationLimits.bodyBytesMax)
+    let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax)
     let request = Request.post("/demo/us-central1/add", bytes)
 
     #expect(await gateway(invoker).respond(to: request, .embedded).status == .ok)
@@ -271,7 +272,7 @@ struct InvocationGatewayTests {
       continuation.yield(ByteBuffer(string: "\ndata: {\"mess"))
       continuation.finish(throwing: InvocationError(kind, "password=1"))
       let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/event-stream"])
-      return .success(InvocationResponse(head: head, body: .stream(stream)))
+      return .success(Response(head: head, body: .stream(stream)))
     }
     let request = Request.post("/demo/us-central1/add").with(.accept, "text/event-stream")
     let text = try await gateway(invoker).respond(to: request, .embedded).text
@@ -287,7 +288,7 @@ struct InvocationGatewayTests {
       let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       continuation.yield(ByteBuffer(string: "half"))
       continuation.finish(throwing: InvocationError(.crashed, "x"))
-      return .success(InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(stream)))
+      return .success(Response(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
     let response = await gateway(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
     await #expect(throws: InvocationError.self) { _ = try await response.text }
@@ -332,7 +333,7 @@ struct InvocationGatewayTests {
 
     #expect(try await reply(10, isAnnounced: true) == (200, "whole 10"))
     #expect(try await reply(1 << 20, isAnnounced: true) == (200, "streamed 1048576"))
-    let most = InvocationLimits.uploadBytesMax
+    let most = FunctionLimits.uploadBytesMax
     #expect(try await reply(most, isAnnounced: false) == (200, "streamed \(most)"))
     for isAnnounced in [true, false] {
       let (status, text) = try await reply(most + 1, isAnnounced: isAnnounced)
@@ -385,14 +386,13 @@ struct FunctionTargetTests {
 
 /// An invoker whose replies come from a closure.
 private final class StandInInvoker: FunctionInvoker {
-  private let answer:
-    @Sendable (InvocationRequest) async -> Result<InvocationResponse, InvocationError>
+  private let answer: @Sendable (InvocationRequest) async -> Result<Response, InvocationError>
   private let received = Mutex<[InvocationRequest]>([])
 
   init(
     answer:
       @escaping @Sendable (InvocationRequest) async -> Result<
-        InvocationResponse, InvocationError
+        Response, InvocationError
       >
   ) {
     self.answer = answer
@@ -400,15 +400,15 @@ private final class StandInInvoker: FunctionInvoker {
 
   var requests: [InvocationRequest] { received.withLock { $0 } }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  func invoke(_ request: InvocationRequest) async throws -> Response {
     received.withLock { $0.append(request) }
     return try await answer(request).get()
   }
 }
 
 extension InvocationRequest {
-  fileprivate func reply(_ text: String) -> InvocationResponse {
-    InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer(string: text)))
+  fileprivate func reply(_ text: String) -> Response {
+    Response(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer(string: text)))
   }
 }
 

@@ -1,12 +1,13 @@
 import DocumentModel
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
-import Invocation
+import Manifests
 import NIOCore
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -395,7 +396,7 @@ struct CallableProtocolTests {
     #expect(closed.status == 200 && closed.body == #"{"result":1}"#)
     let refused = try await harness.call("none", "{}", headers: [.origin: a])
     #expect(refused.status == 400 && refused.headers[.accessControlAllowOrigin] == nil)
-    let long = String(repeating: " ", count: InvocationLimits.bodyBytesMax + 1)
+    let long = String(repeating: " ", count: FunctionLimits.bodyBytesMax + 1)
     for (name, origin) in [("none", nil), ("standard", a)] {
       let tooLong = try await harness.call(name, long, headers: [.origin: a])
       #expect(tooLong.status == 413 && tooLong.headers[.accessControlAllowOrigin] == origin)
@@ -434,8 +435,8 @@ struct CallableProtocolTests {
       #"{"data":""# + String(repeating: "a", count: count - 11) + #""}"#
     }
 
-    #expect(try await harness.call("text", body(InvocationLimits.bodyBytesMax)).status == 400)
-    let refused = try await harness.call("text", body(InvocationLimits.bodyBytesMax + 1))
+    #expect(try await harness.call("text", body(FunctionLimits.bodyBytesMax)).status == 400)
+    let refused = try await harness.call("text", body(FunctionLimits.bodyBytesMax + 1))
     #expect(refused.status == 413)
     #expect(refused.body.contains("exceeds the limit: 10485760 bytes"))
   }

@@ -1,10 +1,9 @@
 import DocumentModel
 import FunctionsRuntime
 import Identity
-import Invocation
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Who may call a callable")
 struct CallersTests {

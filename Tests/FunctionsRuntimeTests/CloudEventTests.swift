@@ -5,8 +5,8 @@ import HTTPTypes
 import Invocation
 import NIOCore
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

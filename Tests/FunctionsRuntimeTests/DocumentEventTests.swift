@@ -1,11 +1,12 @@
 import DocumentModel
 import Events
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Document events")
 struct DocumentEventTests {

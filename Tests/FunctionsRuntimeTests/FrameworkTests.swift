@@ -1,11 +1,11 @@
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
-import Invocation
 import Logging
 import NIOCore
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Functions Framework")
 struct FrameworkTests {

@@ -1,7 +1,7 @@
+import Manifests
 import Events
 import FunctionsRuntime
 import Identity
-import Invocation
 import Testing
 
 @Suite("Functions app")

@@ -1,10 +1,11 @@
+import Manifests
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
-import Invocation
 import NIOCore
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("HTTP functions")
 struct HTTPFunctionTests {

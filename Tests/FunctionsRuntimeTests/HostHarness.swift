@@ -3,12 +3,12 @@ import Events
 import FirestoreProtos
 import FirestoreWire
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
 import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
 import SwiftProtobuf
 import TestSupport
 

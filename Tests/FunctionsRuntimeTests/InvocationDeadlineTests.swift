@@ -1,11 +1,11 @@
+import HTTPMessages
 import HTTPTypes
 import Identity
-import Invocation
+import InvocationContext
 import NIOCore
-import RuntimeSupport
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import FunctionsRuntime
 

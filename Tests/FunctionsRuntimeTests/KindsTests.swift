@@ -1,5 +1,5 @@
 import FunctionsRuntime
-import Invocation
+import Manifests
 import Testing
 
 @Suite("Kinds of functions in the manifest")

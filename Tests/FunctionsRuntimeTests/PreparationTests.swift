@@ -1,10 +1,10 @@
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
-import Invocation
 import NIOCore
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Preparation of functions")
 struct PreparationTests {

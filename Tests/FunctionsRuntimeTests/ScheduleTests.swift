@@ -2,8 +2,8 @@ import DocumentModel
 import FunctionsRuntime
 import HTTPTypes
 import Invocation
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Functions on schedules")
 struct ScheduleTests {

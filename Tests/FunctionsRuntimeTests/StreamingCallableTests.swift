@@ -1,11 +1,13 @@
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Identity
 import Invocation
 import NIOCore
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Streaming callables", .timeLimit(.minutes(5)))
 struct StreamingCallableTests {

@@ -1,15 +1,16 @@
+import HTTPMessages
 import DocumentModel
 import FunctionsRuntime
 import GoogleAccess
 import HTTPTypes
 import Identity
 import Invocation
+import InvocationContext
 import NIOCore
 import OutboundHTTP
-import RuntimeSupport
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,5 @@
 import DocumentModel
-import Invocation
+import FunctionLogs
 import Logging
 import Synchronization
 import Testing

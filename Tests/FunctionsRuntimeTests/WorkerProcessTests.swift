@@ -1,9 +1,10 @@
 import Foundation
+import FunctionLogs
 import FunctionsRuntime
 import HTTPSupport
-import Invocation
-import TestSupport
+import Manifests
 import Testing
+import TestSupport
 
 /// The sample functions in their own process, as a worker pool runs them.
 private final class SampleWorker: Sendable {

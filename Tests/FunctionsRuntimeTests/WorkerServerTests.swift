@@ -2,8 +2,8 @@ import FunctionsRuntime
 import HTTPSupport
 import Identity
 import Logging
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Worker's server", .timeLimit(.minutes(5)))
 struct WorkerServerTests {

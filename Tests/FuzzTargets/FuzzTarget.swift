@@ -5,15 +5,15 @@ import FirestoreEmulator
 import FirestoreProtos
 import FirestoreWire
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identity
-import Invocation
 import Logging
 import NIOCore
 import QueryEngine
-import RuntimeSupport
 import SecurityRules
+import StatusCodes
 import StorageEngine
 import SwiftProtobuf
 import Synchronization

@@ -1,9 +1,9 @@
 import Foundation
 import GoogleAccess
 import OutboundHTTP
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @Suite("Google credentials")
 struct GoogleCredentialsTests {

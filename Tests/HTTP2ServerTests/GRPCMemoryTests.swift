@@ -1,7 +1,7 @@
 import HTTPSupport
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 import Testing
 

@@ -3,8 +3,8 @@ import HTTPSupport
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import SwiftProtobuf
 import Testing
 

@@ -1,10 +1,9 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
-import RuntimeSupport
 import ServiceLifecycle
 import SwiftProtobuf
 import Testing

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHPACK
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @testable import HTTP2Server
 

@@ -1,14 +1,13 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
-import RuntimeSupport
 import ServiceLifecycle
 import SwiftProtobuf
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import HTTP2Server
 

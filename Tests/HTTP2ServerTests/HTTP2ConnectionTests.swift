@@ -1,11 +1,11 @@
+import StatusCodes
 import HTTPSupport
 import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
-import RuntimeSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import HTTP2Server
 

@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
-import RuntimeSupport
+import StatusCodes
 
 @testable import HTTP2Server
 

@@ -1,9 +1,8 @@
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import Testing
 
 @Suite("HTTP service")

@@ -1,8 +1,8 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 private func request(

@@ -1,6 +1,6 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
 import Synchronization

@@ -1,5 +1,5 @@
 import Foundation
-import Invocation
+import FunctionLogs
 import Testing
 
 @testable import HearthCLI

@@ -1,6 +1,6 @@
 import FirestoreProtos
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 import Testing
 

@@ -1,7 +1,7 @@
 import EmulatorSuite
 import Foundation
+import Identity
 import OutboundHTTP
-import RuntimeSupport
 import TestSupport
 
 #if canImport(Darwin)

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
 import OpenAIStub

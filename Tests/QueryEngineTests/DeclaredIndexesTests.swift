@@ -2,7 +2,7 @@ import DocumentModel
 import Foundation
 import Logging
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @Suite("Declared indexes")

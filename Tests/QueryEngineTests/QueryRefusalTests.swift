@@ -1,6 +1,6 @@
 import DocumentModel
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @Suite("Refused queries")

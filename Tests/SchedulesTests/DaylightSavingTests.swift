@@ -1,9 +1,8 @@
 import DocumentModel
 import Foundation
-import RuntimeSupport
 import Schedules
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Schedules where the clock is changed")
 struct DaylightSavingTests {

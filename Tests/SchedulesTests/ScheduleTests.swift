@@ -1,9 +1,9 @@
 import DocumentModel
 import Foundation
-import RuntimeSupport
 import Schedules
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 /// Returns the runs after a time, in RFC 3339 and UTC.
 func runs(

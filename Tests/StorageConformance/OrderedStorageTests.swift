@@ -1,9 +1,9 @@
 import Dispatch
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Storage contract")
 struct OrderedStorageTests {

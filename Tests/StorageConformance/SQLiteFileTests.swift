@@ -1,9 +1,9 @@
 import Foundation
-import RuntimeSupport
 import SQLiteStorage
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("SQLite data folder")
 struct SQLiteFileTests {

@@ -4,11 +4,11 @@ import Identity
 import Logging
 import QueryEngine
 import QueryModel
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DocumentStore
 @testable import EventLog

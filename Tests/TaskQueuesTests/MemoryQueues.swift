@@ -1,6 +1,8 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import Identifiers
+import InvocationContext
+import StatusCodes
+import TaskQueueModel
 
 /// In-memory queues whose tasks never run; tests set the time.
 actor MemoryQueues: TaskQueueBackend {

@@ -1,11 +1,14 @@
+import Manifests
 import DocumentModel
+import Events
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
+import InvocationContext
 import Logging
 import NIOCore
-import RuntimeSupport
+import TaskQueueModel
 import TaskQueues
 import Testing
 

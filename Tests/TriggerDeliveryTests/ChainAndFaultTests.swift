@@ -1,9 +1,9 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import InvocationContext
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 

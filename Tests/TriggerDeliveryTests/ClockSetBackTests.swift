@@ -1,9 +1,9 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import Manifests
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 import TriggerDelivery
 
 /// Sets the machine's clock back by days, which must not prolong the waits for retries.

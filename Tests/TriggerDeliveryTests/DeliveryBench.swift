@@ -4,10 +4,12 @@ import Events
 import Identity
 import Invocation
 import Logging
+import Manifests
 import OutboundHTTP
 import ServiceLifecycle
 import StorageEngine
 import Synchronization
+import TaskQueueModel
 import TestSupport
 import TriggerDelivery
 

@@ -1,8 +1,9 @@
 import DocumentModel
 import Events
+import FlowControl
 import Identity
 import Invocation
-import RuntimeSupport
+import Manifests
 import Testing
 import TriggerDelivery
 

@@ -1,10 +1,11 @@
 import EventLog
+import HTTPMessages
 import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 import TriggerDelivery
 
 @Suite("Delivery service", .timeLimit(.minutes(5)))
@@ -221,7 +222,7 @@ struct DeliveryServiceTests {
   func endlessBody() async throws {
     let clock = ManualClock()
     var kept: AsyncThrowingStream<ByteBuffer, any Error>.Continuation?
-    let body = InvocationResponse.Body.stream(longBody { kept = $0 })
+    let body = Response.Body.stream(longBody { kept = $0 })
     async let beginning = body.beginning(upTo: 1 << 20, restFor: .seconds(10), clock)
     await clock.waitForSleepers()
     clock.advance(by: .seconds(10))
@@ -237,7 +238,7 @@ struct DeliveryServiceTests {
     continuation.finish(throwing: InvocationError(.timedOut, "Too late."))
 
     await #expect(throws: InvocationError.self) {
-      let body = InvocationResponse.Body.stream(pieces)
+      let body = Response.Body.stream(pieces)
       _ = try await body.beginning(upTo: 10, restFor: .seconds(10), ManualClock())
     }
   }

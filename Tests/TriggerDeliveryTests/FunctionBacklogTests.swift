@@ -1,5 +1,5 @@
 import DocumentModel
-import Invocation
+import Manifests
 import Testing
 
 @testable import TriggerDelivery

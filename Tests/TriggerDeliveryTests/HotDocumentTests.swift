@@ -1,10 +1,12 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
+import Manifests
 import NIOCore
 import StorageEngine
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 
@@ -46,7 +48,7 @@ struct HotDocumentTests {
       }
     }
 
-    func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+    func invoke(_ request: InvocationRequest) async throws -> Response {
       let document = request.field("ce-document") ?? ""
       let sequence = (request.field("ce-id")?.split(separator: ".").first).flatMap { UInt64($0) }
       let due = state.withLock { state in
@@ -65,7 +67,7 @@ struct HotDocumentTests {
           if isOpen { continuation.resume() }
         }
       }
-      return InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
+      return Response(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
     }
   }
 

@@ -1,9 +1,10 @@
+import Invocation
 import DocumentModel
 import EventLog
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
+import TaskQueueModel
 import Testing
 
 @testable import TriggerDelivery

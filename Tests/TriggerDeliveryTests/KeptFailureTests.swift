@@ -1,9 +1,9 @@
 import DocumentModel
 import EventLog
-import Invocation
+import Manifests
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 

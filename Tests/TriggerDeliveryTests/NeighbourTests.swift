@@ -1,10 +1,12 @@
+import Invocation
 import DocumentModel
 import EventLog
-import Invocation
-import RuntimeSupport
+import InvocationContext
+import Manifests
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 

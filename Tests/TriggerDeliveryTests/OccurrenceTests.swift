@@ -1,12 +1,14 @@
+import Invocation
+import Manifests
 import DocumentModel
 import Events
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 import TriggerDelivery
 
 @Suite("Delivery of events, schedules and what else occurs", .timeLimit(.minutes(5)))

@@ -1,3 +1,4 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
@@ -67,7 +68,7 @@ final class ScriptedInvoker: FunctionInvoker {
     }
   }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  func invoke(_ request: InvocationRequest) async throws -> Response {
     let fields = request.head.headerFields
     let run = Run(
       function: request.function,
@@ -90,13 +91,13 @@ final class ScriptedInvoker: FunctionInvoker {
     defer { state.withLock { $0.running -= 1 } }
     switch try await handler?(number) ?? .ok {
     case .ok:
-      return InvocationResponse(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
+      return Response(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer()))
     case .failure(let text, let advice):
       var head = HTTPResponse(status: .internalServerError)
       head.headerFields[RetryAdvice.header] = advice?.headerValue
-      return InvocationResponse(head: head, body: .whole(ByteBuffer(string: text)))
+      return Response(head: head, body: .whole(ByteBuffer(string: text)))
     case .body(let pieces):
-      return InvocationResponse(head: HTTPResponse(status: .ok), body: .stream(pieces))
+      return Response(head: HTTPResponse(status: .ok), body: .stream(pieces))
     case .error(let kind):
       throw InvocationError(kind, "ended as scripted.")
     }

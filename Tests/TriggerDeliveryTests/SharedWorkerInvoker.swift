@@ -1,3 +1,4 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
@@ -8,7 +9,7 @@ import Synchronization
 /// Isolated invocations have a worker of their own. A shared worker responds when the expected
 /// number of invocations has arrived, so that a test decides which ones run together.
 final class SharedWorkerInvoker: FunctionInvoker {
-  private typealias Waiter = CheckedContinuation<InvocationResponse, any Error>
+  private typealias Waiter = CheckedContinuation<Response, any Error>
 
   private struct State {
     var together: [String: [(document: String, waiter: Waiter)]] = [:]
@@ -29,7 +30,7 @@ final class SharedWorkerInvoker: FunctionInvoker {
   /// The number of runs by `{function} {document}`.
   var runs: [String: Int] { state.withLock { $0.runs } }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  func invoke(_ request: InvocationRequest) async throws -> Response {
     let document = request.head.headerFields[fieldName("ce-document")] ?? ""
     state.withLock { $0.runs["\(request.function) \(document)", default: 0] += 1 }
     if request.runsIsolated {
@@ -56,7 +57,7 @@ final class SharedWorkerInvoker: FunctionInvoker {
     }
   }
 
-  private static let success = InvocationResponse(
+  private static let success = Response(
     head: HTTPResponse(status: .ok),
     body: .whole(ByteBuffer())
   )

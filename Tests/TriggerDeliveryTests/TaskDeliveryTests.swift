@@ -1,12 +1,15 @@
-import DocumentModel
-import HTTPTypes
 import Invocation
+import DocumentModel
+import Events
+import HTTPTypes
+import Manifests
 import NIOCore
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 import TriggerDelivery
 
 @Suite("Delivery of tasks", .timeLimit(.minutes(5)))

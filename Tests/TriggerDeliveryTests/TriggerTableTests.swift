@@ -1,9 +1,9 @@
 import DocumentModel
 import Events
-import Invocation
-import RuntimeSupport
-import TriggerDelivery
+import Manifests
+import StatusCodes
 import Testing
+import TriggerDelivery
 
 @Suite("Trigger table")
 struct TriggerTableTests {

@@ -1,10 +1,12 @@
-import DocumentModel
 import Invocation
+import DocumentModel
 import Logging
-import RuntimeSupport
+import Manifests
+import StatusCodes
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 

@@ -1,9 +1,11 @@
+import Invocation
 import DocumentModel
 import EventLog
-import Invocation
+import Manifests
 import StorageEngine
-import TestSupport
+import TaskQueueModel
 import Testing
+import TestSupport
 
 @testable import TriggerDelivery
 

@@ -1,7 +1,7 @@
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
 import StorageEngine

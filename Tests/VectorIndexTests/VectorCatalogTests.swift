@@ -1,7 +1,7 @@
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 import VectorIndex
 
 @Suite("Vector catalog")

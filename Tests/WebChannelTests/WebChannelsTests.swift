@@ -1,12 +1,12 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import WebChannel
 

@@ -1,8 +1,11 @@
+import HTTPMessages
+import FunctionLogs
+import Manifests
 import Foundation
 import HTTPTypes
 import Invocation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 

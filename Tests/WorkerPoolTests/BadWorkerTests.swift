@@ -1,9 +1,11 @@
+import FunctionLogs
 import Foundation
+import HTTPMessages
 import HTTPTypes
 import Invocation
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 

@@ -1,7 +1,9 @@
 import Foundation
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import TestSupport
 
@@ -65,7 +67,7 @@ extension WorkerFleet {
     _ body: String = #"{"data":null}"#,
     id: String = "test",
     timeout: Duration? = nil
-  ) async throws -> InvocationResponse {
+  ) async throws -> Response {
     try await invoke(invocation(function, body, id: id, timeout: timeout))
   }
 }
@@ -92,7 +94,7 @@ func invocation(
   )
 }
 
-extension InvocationResponse {
+extension Response {
   var text: String {
     get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
   }

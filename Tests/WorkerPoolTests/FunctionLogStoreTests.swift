@@ -1,8 +1,8 @@
+import FlowControl
 import Foundation
-import Invocation
-import RuntimeSupport
-import TestSupport
+import FunctionLogs
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 

@@ -1,5 +1,5 @@
-import Invocation
-import RuntimeSupport
+import FlowControl
+import Manifests
 import Testing
 
 @testable import WorkerPool

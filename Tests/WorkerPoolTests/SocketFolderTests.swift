@@ -1,7 +1,7 @@
 import Foundation
-import RuntimeSupport
-import TestSupport
+import StatusCodes
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 

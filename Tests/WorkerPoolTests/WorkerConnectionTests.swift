@@ -1,10 +1,11 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 
@@ -179,7 +180,7 @@ private final class Owner: InvocationOwner {
 
   func invocation(
     _ path: String,
-    body: InvocationRequest.Body = .whole(ByteBuffer())
+    body: RequestBody = .whole(ByteBuffer())
   ) -> WorkerInvocation {
     var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
     head.headerFields[.connection] = "x-hop"
@@ -187,12 +188,12 @@ private final class Owner: InvocationOwner {
     return WorkerInvocation(InvocationRequest(id: "1", function: "f", head: head, body: body))
   }
 
-  func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationResponse {
+  func send(_ path: String, over connection: WorkerConnection) async throws -> Response {
     try await send(invocation(path), over: connection)
   }
 
   func send(_ invocation: WorkerInvocation, over connection: WorkerConnection) async throws
-    -> InvocationResponse
+    -> Response
   {
     try await withCheckedThrowingContinuation { continuation in
       let completion: WorkerInvocation.Completion = { continuation.resume(with: $0) }

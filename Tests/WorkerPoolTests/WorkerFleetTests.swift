@@ -1,12 +1,16 @@
+import Manifests
+import HTTPMessages
+import FlowControl
 import Foundation
+import FunctionLogs
 import HTTPTypes
 import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 

@@ -1,9 +1,11 @@
+import FunctionLogs
+import Manifests
 import Foundation
+import HTTPMessages
 import HTTPTypes
 import Invocation
-import RuntimeSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import WorkerPool
 
@@ -28,7 +30,7 @@ struct WorkerRoomTests {
   private func hang(
     _ fleet: WorkerFleet,
     beside running: Int
-  ) async -> Task<InvocationResponse, any Error> {
+  ) async -> Task<Response, any Error> {
     let call = Task { try await fleet.call("hang", #"{"data":{}}"#) }
     while !Task.isCancelled,
       fleet.statuses().reduce(0, { $0 + $1.running }) <= running
@@ -47,7 +49,7 @@ struct WorkerRoomTests {
   func idle() async throws {
     let names = ["hang", "echo", "whoAmI", "count"]
     try await withFleet(functions(names), quiet(workersMax: 4)) { fleet, _ in
-      var calls: [Task<InvocationResponse, any Error>] = []
+      var calls: [Task<Response, any Error>] = []
       while calls.count < 3 { calls.append(await hang(fleet, beside: calls.count)) }
       for call in calls { call.cancel() }
       for call in calls { _ = await call.result }
@@ -68,7 +70,7 @@ struct WorkerRoomTests {
   @Test("A worker that becomes idle makes room although a busy one was asked before")
   func idleAfterBusy() async throws {
     try await withFleet(functions(["hang", "echo"]), quiet(workersMax: 3)) { fleet, _ in
-      var calls: [Task<InvocationResponse, any Error>] = []
+      var calls: [Task<Response, any Error>] = []
       while calls.count < 3 { calls.append(await hang(fleet, beside: calls.count)) }
       let waiting = Task { try await fleet.call("echo") }
       while !Task.isCancelled, self.waiting(fleet) == 0 { await Task.yield() }

@@ -2,7 +2,7 @@ package import DocumentModel
 package import DocumentStore
 import FirestoreWire
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 package import VectorIndex
 

@@ -1,7 +1,7 @@
 package import DocumentModel
 package import DocumentStore
 import Foundation
-import RuntimeSupport
+import StatusCodes
 package import StorageEngine
 import Synchronization
 package import VectorIndex

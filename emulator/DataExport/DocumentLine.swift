@@ -1,7 +1,7 @@
 import DocumentModel
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 /// The encoding of a document as one line, in the JSON of Firestore's REST API.

@@ -1,5 +1,5 @@
 import Foundation
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(Darwin)
   import Darwin

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(Darwin)
   import Darwin

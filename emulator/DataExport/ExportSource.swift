@@ -1,5 +1,5 @@
 import Foundation
-import RuntimeSupport
+import StatusCodes
 
 /// The metadata of an export's folder; none of its data are read yet.
 struct ExportSource: Sendable {

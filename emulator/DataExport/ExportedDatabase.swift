@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// A database in an export, with its import destination.
 struct ExportedDatabase {

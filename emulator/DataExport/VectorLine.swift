@@ -1,5 +1,5 @@
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// The encoding of a vector as one line, with the names of its index and namespace.

@@ -1,6 +1,6 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import StatusCodes
+import TaskQueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

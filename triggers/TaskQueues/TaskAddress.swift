@@ -1,5 +1,6 @@
+import Events
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 
 /// The destination that a task's `httpRequest.url` names.
 ///

@@ -1,5 +1,5 @@
 import JSONText
-import RuntimeSupport
+import StatusCodes
 
 /// A JSON value in a request or a response.
 enum TaskJSON: Sendable, Hashable {

@@ -1,10 +1,14 @@
+import Events
 package import DocumentModel
+import FlowControl
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
-package import Invocation
+import InvocationContext
 package import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
+package import TaskQueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -215,7 +219,7 @@ package struct TaskQueueService: Sendable {
     let task: QueuedTask
     do {
       let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
-      let trace = request.headers[InvocationRequest.traceHeader]
+      let trace = request.headers[.traceParent]
       task = try await EventCause.with(header: cause, traceParent: trace) {
         try await backend.enqueue(wanted.task, in: queue.id)
       }

@@ -1,6 +1,8 @@
+import Manifests
+import StatusCodes
+import Events
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import TaskQueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

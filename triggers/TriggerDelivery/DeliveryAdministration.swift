@@ -1,6 +1,6 @@
 import DocumentModel
 import EventLog
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 
 /// The operations by which developers inspect and change deliveries.

@@ -3,8 +3,8 @@ package import EventLog
 package import Events
 package import Invocation
 package import Logging
+package import Manifests
 package import OutboundHTTP
-import RuntimeSupport
 import ServiceLifecycle
 package import StorageEngine
 import Synchronization

@@ -1,5 +1,4 @@
-import Invocation
-import RuntimeSupport
+import Manifests
 import Synchronization
 
 /// The deployed functions, shared by all parts of the delivery service.

@@ -1,4 +1,5 @@
-package import RuntimeSupport
+package import FlowControl
+import InvocationContext
 
 /// The policy for retrying failed calls, and the waits between the attempts.
 package struct CallRetries: Sendable {

@@ -2,8 +2,8 @@
 import FirestoreProtos
 import FirestoreWire
 import GoogleAccess
+import Identifiers
 public import OutboundHTTP
-import RuntimeSupport
 
 /// A Firestore database, as used by a function or a server.
 ///

@@ -1,7 +1,6 @@
 import DocumentModel
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

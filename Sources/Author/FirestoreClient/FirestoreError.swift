@@ -1,4 +1,5 @@
-@_exported public import RuntimeSupport
+@_exported public import FlowControl
+@_exported public import StatusCodes
 
 /// The error of a failed call.
 public struct FirestoreError: Error, Sendable, CustomStringConvertible {

@@ -1,8 +1,9 @@
 import DocumentModel
 import FirestoreProtos
 import GoogleAccess
+import InvocationContext
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

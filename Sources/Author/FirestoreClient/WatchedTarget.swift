@@ -1,7 +1,8 @@
+import FlowControl
 import DocumentModel
 import FirestoreProtos
 import FirestoreWire
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

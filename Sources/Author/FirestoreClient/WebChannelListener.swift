@@ -1,9 +1,9 @@
 import FirestoreProtos
 import JSONText
 import OutboundHTTP
-import RuntimeSupport
-import Synchronization
+import StatusCodes
 import SwiftProtobuf
+import Synchronization
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,4 +1,5 @@
 package import Events
+package import HTTPMessages
 package import Identity
 package import Invocation
 
@@ -14,7 +15,7 @@ public struct FunctionDefinition: Sendable {
 
   /// The closure that responds to a request, even if the input is invalid or the handler throws.
   package typealias Responder =
-    @Sendable (InvocationRequest, FunctionScope) async -> InvocationResponse
+    @Sendable (InvocationRequest, FunctionScope) async -> Response
 
   /// Creates a function with the responder that handles its requests.
   package init(

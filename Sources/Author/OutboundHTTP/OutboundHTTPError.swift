@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// The error of a request without a complete response.
 public struct OutboundHTTPError: Error, Sendable, Equatable, CustomStringConvertible {

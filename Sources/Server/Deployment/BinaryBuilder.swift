@@ -1,4 +1,3 @@
-import RuntimeSupport
 import Subprocess
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,7 @@
-package import Invocation
+import Identifiers
 package import Logging
-import RuntimeSupport
+package import Manifests
+import StatusCodes
 package import WorkerPool
 
 #if canImport(FoundationEssentials)

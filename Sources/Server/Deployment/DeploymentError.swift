@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// The reason why a deployment failed; the previous deployment still serves.
 package struct DeploymentError: StatusConvertible, CustomStringConvertible {

@@ -1,5 +1,4 @@
-import Invocation
-import RuntimeSupport
+import Manifests
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,4 +1,4 @@
-package import Invocation
+package import Manifests
 
 /// The functions of a deployment, as stored in `DATA/deployments/ID/deployment.json`.
 package struct DeploymentRecord: Codable, Sendable, Hashable {

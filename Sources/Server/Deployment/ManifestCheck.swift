@@ -1,7 +1,7 @@
 import Events
-package import Invocation
-import RuntimeSupport
+package import Manifests
 import Schedules
+import StatusCodes
 import Subprocess
 
 #if canImport(FoundationEssentials)
@@ -76,7 +76,7 @@ package struct ManifestCheck: Sendable {
 
   /// Returns the contents of a manifest, if it is a regular file of acceptable size.
   private static func contents(of path: String) throws -> Data {
-    let bytesMax = InvocationLimits.manifestBytesMax
+    let bytesMax = FunctionLimits.manifestBytesMax
     guard let bytes = DeploymentFolder.bytes(ofFile: path), bytes <= bytesMax else {
       throw DeploymentError("There is no file of at most \(bytesMax >> 20) MiB at \(path).")
     }
@@ -103,12 +103,12 @@ extension ManifestCheck {
   ///
   /// Each function is checked first, then the sum of all functions.
   private static func validateInstancesKept(_ functions: [String: FunctionEndpoint]) throws {
-    let bound = InvocationLimits.instancesKeptMax
+    let bound = FunctionLimits.instancesKeptMax
     let kept = functions.compactMap { name, endpoint in
       endpoint.minInstances.map { (name: name, count: $0) }
     }.filter { $0.count > 0 }.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
     let rule =
-      "of this server's \(InvocationLimits.workersMax) worker places, minInstances can keep "
+      "of this server's \(FunctionLimits.workersMax) worker places, minInstances can keep "
       + "\(bound) in all."
     if let most = kept.first, most.count > bound {
       throw DeploymentError(
@@ -131,10 +131,10 @@ extension ManifestCheck {
   ///
   /// Throws `DeploymentError` that names the first function that cannot be served.
   package static func validate(_ functions: [String: FunctionEndpoint]) throws {
-    guard functions.count <= InvocationLimits.functionsMax else {
+    guard functions.count <= FunctionLimits.functionsMax else {
       throw DeploymentError(
         "There are \(functions.count) functions; a deployment has at most "
-          + "\(InvocationLimits.functionsMax)."
+          + "\(FunctionLimits.functionsMax)."
       )
     }
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {

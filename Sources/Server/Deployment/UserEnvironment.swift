@@ -1,4 +1,4 @@
-import Invocation
+import Manifests
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

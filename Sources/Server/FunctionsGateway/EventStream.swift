@@ -1,4 +1,6 @@
+import HTTPMessages
 import Invocation
+import Manifests
 import NIOCore
 
 /// A callable's event stream on its way to the client.
@@ -13,7 +15,7 @@ enum EventStream {
   static func body(
     of pieces: AsyncThrowingStream<ByteBuffer, any Error>,
     _ ending: @escaping Ending
-  ) -> InvocationResponse.Body {
+  ) -> Response.Body {
     .produced { write in
       var frames = EventFrames()
       do {
@@ -35,7 +37,7 @@ struct EventFrames {
   // The size of the largest event held back.
   //
   // A larger event is forwarded as it arrives, so that memory is bounded.
-  static let heldBytesMax = InvocationLimits.bodyBytesMax
+  static let heldBytesMax = FunctionLimits.bodyBytesMax
 
   private static let lineEnd = UInt8(ascii: "\n")
   private var held = ByteBuffer()

@@ -1,11 +1,14 @@
+import StatusCodes
 package import Events
 import Foundation
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
+import Identifiers
 package import Invocation
 package import Logging
+package import Manifests
 package import NIOCore
-import RuntimeSupport
 
 /// The service on the port of the functions.
 ///
@@ -167,7 +170,7 @@ package struct FunctionsService: ImmediateResponder {
       return .text(.notFound, "Function \(key) does not exist, valid functions are: \(names)")
     }
     guard await isEnabled() else { return Response(status: .noContent) }
-    var body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
+    var body = try await request.wholeBody(upTo: FunctionLimits.bodyBytesMax)
     if request.headers[.contentType] == "application/protobuf" {
       // Google's emulator sends the message as Base64 text.
       body = Self.decodedBase64(body) ?? body
@@ -179,7 +182,7 @@ package struct FunctionsService: ImmediateResponder {
     let reply = try await invoker.invoke(
       InvocationRequest(id: id, function: name, head: head, body: body)
     )
-    let answer = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
+    let answer = try await reply.body.collect(upTo: FunctionLimits.bodyBytesMax)
     return Response(
       status: reply.head.status,
       headers: reply.head.headerFields,
@@ -189,7 +192,7 @@ package struct FunctionsService: ImmediateResponder {
 
   /// Accepts an event for the functions that wait for it; responds without waiting for them.
   private func multicast(_ request: Request) async throws -> Response {
-    let body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
+    let body = try await request.wholeBody(upTo: FunctionLimits.bodyBytesMax)
     let event = try MulticastEvent(
       Array(body.readableBytesView),
       isCloudEvent: request.headers[.contentType]?.contains("cloudevent") ?? false

@@ -1,8 +1,8 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// An error response that the gateway creates itself, in the format that the caller reads.
 struct GatewayErrorResponse: Equatable {
@@ -48,10 +48,10 @@ struct GatewayErrorResponse: Equatable {
   /// Creates the response, including CORS headers.
   ///
   /// For a preflight request, this is the response to the preflight.
-  func reply(to request: HTTPRequest, isHTTP: Bool = false) -> InvocationResponse {
+  func reply(to request: HTTPRequest, isHTTP: Bool = false) -> Response {
     let policy: CORSPolicy = isHTTP ? .httpFunctions : .callables
     if let preflight = policy.preflight(request) {
-      return InvocationResponse(head: preflight, body: .whole(ByteBuffer()))
+      return Response(head: preflight, body: .whole(ByteBuffer()))
     }
     var head = HTTPResponse(status: .numbered(httpStatus ?? code.httpStatus))
     var body = ByteBuffer(bytes: json)
@@ -67,7 +67,7 @@ struct GatewayErrorResponse: Equatable {
     head.headerFields[.contentLength] = String(body.readableBytes)
     policy.apply(to: &head, for: request)
     if closes { head.headerFields[.connection] = "close" }
-    return InvocationResponse(head: head, body: .whole(body))
+    return Response(head: head, body: .whole(body))
   }
 
   /// The error as the last event of a stream.

@@ -1,9 +1,14 @@
+import FlowControl
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import Identifiers
 import Invocation
+import InvocationContext
 import Logging
+import Manifests
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The service through which clients call functions: `/{project}/{region}/{name}[/…]`.
 ///
@@ -54,23 +59,23 @@ struct InvocationGateway: Sendable {
     }
     let isHTTP = endpoint.httpsTrigger != nil
     var bounded: BoundedBody?
-    let body: InvocationRequest.Body
+    let body: RequestBody
     do {
       if isHTTP {
-        let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
+        let upload = try request.boundedBody(upTo: FunctionLimits.uploadBytesMax)
         bounded = upload
         // A body that may never be complete should not occupy a worker. A body without a length is
         // not read ahead, because its client may be waiting for a part of the response.
         let isAnnounced = request.headers[.contentLength] != nil
         body = isAnnounced ? try await upload.readAhead(Self.readAheadBytes) : upload.body
       } else {
-        body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
+        body = .whole(try await request.wholeBody(upTo: FunctionLimits.bodyBytesMax))
       }
     } catch {
       return GatewayErrorResponse(brokenBody: error).reply(to: request.head, isHTTP: isHTTP)
     }
     let invocation = invocation(of: target, request.head, body)
-    let result: Result<InvocationResponse, any Error>
+    let result: Result<Response, any Error>
     do {
       result = .success(
         try await context.client.whileConnected { try await invoker.invoke(invocation) }
@@ -111,7 +116,7 @@ struct InvocationGateway: Sendable {
     to head: HTTPRequest,
     _ invocation: InvocationRequest,
     _ endpoint: FunctionEndpoint,
-    _ result: Result<InvocationResponse, any Error>
+    _ result: Result<Response, any Error>
   ) -> Response {
     switch result {
     case .success(var reply):
@@ -135,14 +140,14 @@ struct InvocationGateway: Sendable {
   private func invocation(
     of target: FunctionTarget,
     _ head: HTTPRequest,
-    _ body: InvocationRequest.Body
+    _ body: RequestBody
   ) -> InvocationRequest {
     var head = head
     head.path = target.path
     head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn + ["ce-"])
     // On Cloud Run, each request belongs to a trace.
-    if !(head.headerFields[InvocationRequest.traceHeader].map(TraceParent.isValid) ?? false) {
-      head.headerFields[InvocationRequest.traceHeader] = Self.newTrace()
+    if !(head.headerFields[.traceParent].map(TraceParent.isValid) ?? false) {
+      head.headerFields[.traceParent] = Self.newTrace()
     }
     return InvocationRequest(id: makeID(), function: target.name, head: head, body: body)
   }

@@ -1,6 +1,7 @@
 import Events
 import Foundation
-import RuntimeSupport
+import Identifiers
+import StatusCodes
 
 /// An event that another emulator posts to `trigger_multicast`.
 ///

@@ -1,7 +1,7 @@
 package import DocumentModel
 package import Events
 package import Identity
-import RuntimeSupport
+import InvocationContext
 package import StorageEngine
 
 /// The log of commits, whose records are written in the same batch as the documents.

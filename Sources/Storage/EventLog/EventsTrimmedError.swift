@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// The error for a follower whose records have been trimmed.
 ///

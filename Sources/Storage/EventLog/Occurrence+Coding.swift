@@ -1,7 +1,6 @@
 package import DocumentModel
 package import Events
 package import Identity
-import RuntimeSupport
 
 extension BinaryEncoder {
   /// Writes the identity of the caller that committed.

@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// The error of an operation that the store refused or that failed.
 package struct StorageError: StatusConvertible, CustomStringConvertible {

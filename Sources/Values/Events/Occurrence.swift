@@ -1,5 +1,4 @@
 package import DocumentModel
-package import RuntimeSupport
 
 /// A cause other than a document change that makes functions run.
 package enum Occurrence: Sendable, Hashable {

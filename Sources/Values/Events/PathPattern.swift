@@ -1,5 +1,5 @@
 package import DocumentModel
-package import RuntimeSupport
+package import StatusCodes
 
 /// A pattern over document paths, such as `chats/{chatId}/messages/{messageId}`.
 ///

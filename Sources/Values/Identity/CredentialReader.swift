@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// A reader that turns a request's `Authorization` header into an `AuthContext`.
 ///

@@ -3,7 +3,7 @@
 #else
   import Foundation
 #endif
-import RuntimeSupport
+import StatusCodes
 
 /// A JWT split into its parts, with its signature unchecked.
 struct DecodedToken: Sendable {

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// A cache of users by token, because decoding a token costs more than most requests.

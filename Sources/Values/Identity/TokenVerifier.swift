@@ -4,7 +4,7 @@
   import Foundation
 #endif
 import JWTKit
-import RuntimeSupport
+import StatusCodes
 
 /// A verifier of one issuer's signed tokens for one project, as in Firebase's Admin SDK.
 ///

@@ -1,5 +1,5 @@
 package import DocumentModel
-package import RuntimeSupport
+package import StatusCodes
 
 /// The schedule of a function in a time zone, in the syntax of cron or App Engine.
 ///

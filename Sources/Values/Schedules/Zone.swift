@@ -1,6 +1,6 @@
 import DocumentModel
 import Foundation
-import RuntimeSupport
+import StatusCodes
 
 /// A time zone whose times are in whole seconds since 1970.
 struct Zone: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// A parser of resource names with production's error messages about the place of an error.
 struct ResourceNameParser {

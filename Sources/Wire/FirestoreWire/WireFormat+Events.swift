@@ -1,7 +1,7 @@
 package import DocumentModel
 package import Events
 package import FirestoreProtos
-package import RuntimeSupport
+package import StatusCodes
 import SwiftProtobuf
 
 extension WireFormat {

@@ -1,6 +1,6 @@
 package import DocumentModel
 package import FirestoreProtos
-package import RuntimeSupport
+package import StatusCodes
 import SwiftProtobuf
 
 extension WireFormat {

@@ -1,5 +1,6 @@
+package import FlowControl
 package import OutboundHTTP
-package import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,5 @@
 import JWTKit
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,5 @@
 import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -2,7 +2,7 @@ import HTTPSupport
 import Logging
 import NIOCore
 import NIOHPACK
-import RuntimeSupport
+import StatusCodes
 
 /// A gRPC call: it reads its stream, runs its method's handler in a task and writes the replies.
 ///

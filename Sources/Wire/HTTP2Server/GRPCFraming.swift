@@ -1,5 +1,5 @@
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 /// The conversion between messages and framed bytes, without copying the bytes.

@@ -1,5 +1,6 @@
+import Identifiers
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The validated head of a gRPC call.
 struct GRPCRequestHead: Equatable {

@@ -1,7 +1,7 @@
 import HTTPSupport
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The state that a connection's streams share, and the selection of the call for each stream.
 final class GRPCRouter: Sendable {

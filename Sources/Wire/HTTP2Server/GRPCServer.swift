@@ -1,7 +1,7 @@
 package import HTTPSupport
 package import Logging
 package import NIOCore
-package import RuntimeSupport
+package import StatusCodes
 
 /// A server for gRPC over HTTP/2, on connections that another component accepts.
 ///

@@ -1,5 +1,5 @@
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The state of one stream's requests and replies, which determines the next action.
 ///

@@ -1,6 +1,6 @@
 import HTTPSupport
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// The path of framed replies from a handler's task to its stream; a slow client makes it block.

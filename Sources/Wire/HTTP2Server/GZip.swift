@@ -1,6 +1,6 @@
 import CZlib
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The gzip compression of messages, the only one that Hearth supports.
 enum GZip {

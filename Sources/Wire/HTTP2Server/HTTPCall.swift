@@ -1,9 +1,9 @@
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
-import Invocation
 package import NIOCore
 import NIOHPACK
-import RuntimeSupport
+import StatusCodes
 
 /// A function that handles a request other than gRPC and returns a response even for errors.
 ///

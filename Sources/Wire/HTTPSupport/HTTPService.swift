@@ -1,3 +1,4 @@
+package import HTTPMessages
 package import Logging
 package import NIOCore
 import NIOHTTP1

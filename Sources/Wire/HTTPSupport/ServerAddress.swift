@@ -1,5 +1,5 @@
 import NIOCore
-package import RuntimeSupport
+package import StatusCodes
 
 #if canImport(Darwin)
   import Darwin

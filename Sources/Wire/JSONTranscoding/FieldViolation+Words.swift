@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 extension FieldViolation {
   /// Returns a violation for a value that its field cannot hold.

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// A JSON reader that is as lenient as Google's front ends and reports the same errors.
 ///

@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 package import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,6 @@
 import HTTPSupport
 import JSONText
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// A session: the messages in both directions and the tasks that wait for them.

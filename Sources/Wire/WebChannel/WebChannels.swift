@@ -1,8 +1,9 @@
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
-import Invocation
+import Identifiers
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// A server for version 8 of the WebChannel protocol: two-way streams over plain HTTP requests.

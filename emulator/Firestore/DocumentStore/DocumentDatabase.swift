@@ -2,7 +2,6 @@ package import DocumentModel
 package import EventLog
 package import Logging
 package import QueryEngine
-import RuntimeSupport
 import ServiceLifecycle
 package import StorageEngine
 import Synchronization

@@ -3,7 +3,7 @@ import DocumentStore
 import FirestoreProtos
 import FirestoreWire
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 /// One aggregation of an aggregation query.

@@ -1,10 +1,10 @@
 package import DocumentModel
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import Identity
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// A request to `POST /emulator/v1/projects/P:export`.
 package struct ExportRequest: Sendable, Hashable {

@@ -1,12 +1,12 @@
+import HTTPMessages
 import DocumentStore
 import FirestoreProtos
 import FirestoreWire
 package import HTTP2Server
 import HTTPTypes
 import Identity
-import Invocation
+import InvocationContext
 import NIOHPACK
-import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
@@ -113,7 +113,7 @@ extension FirestoreService {
       let auth = try self.authenticate(context)
       return try await EventCause.with(
         header: context.metadata.first(name: EventCause.headerName),
-        traceParent: context.metadata.first(name: InvocationRequest.traceHeader.rawName)
+        traceParent: context.metadata.first(name: HTTPField.Name.traceParent.rawName)
       ) {
         try await handler(request, auth)
       }

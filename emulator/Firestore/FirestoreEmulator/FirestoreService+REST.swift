@@ -3,12 +3,13 @@ import DocumentStore
 import FirestoreProtos
 import FirestoreWire
 import HTTP2Server
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
 import Identity
-import Invocation
+import InvocationContext
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 extension FirestoreService {
@@ -72,7 +73,7 @@ extension FirestoreService {
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       let cause = Self.causeHeader.flatMap { request.headers[$0] }
-      let trace = request.headers[InvocationRequest.traceHeader]
+      let trace = request.headers[.traceParent]
       return try await EventCause.with(header: cause, traceParent: trace) {
         var parameters = RESTParameters(request.query)
         return try await answer(route, body, &parameters, auth)

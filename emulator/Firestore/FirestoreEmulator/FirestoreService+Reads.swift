@@ -3,7 +3,7 @@ import DocumentStore
 package import FirestoreProtos
 package import FirestoreWire
 package import Identity
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 extension FirestoreService {

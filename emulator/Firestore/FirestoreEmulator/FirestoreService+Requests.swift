@@ -4,7 +4,7 @@ import FirestoreProtos
 import FirestoreWire
 import HTTPSupport
 import Logging
-package import RuntimeSupport
+package import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,12 +1,12 @@
 import DocumentModel
 import DocumentStore
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
 import SecurityRules
+import StatusCodes
 
 extension FirestoreService {
   /// The largest request body with rules: a file in which every character is escaped.

@@ -1,11 +1,12 @@
 import DocumentStore
 import FirestoreProtos
 import FirestoreWire
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identity
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 import WebChannel
 

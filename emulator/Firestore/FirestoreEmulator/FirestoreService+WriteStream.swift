@@ -3,7 +3,7 @@ package import DocumentStore
 package import FirestoreProtos
 import FirestoreWire
 package import Identity
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -3,7 +3,7 @@ import DocumentStore
 package import FirestoreProtos
 import FirestoreWire
 package import Identity
-import RuntimeSupport
+import StatusCodes
 package import SwiftProtobuf
 
 extension FirestoreService {

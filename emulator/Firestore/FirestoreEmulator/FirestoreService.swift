@@ -1,11 +1,13 @@
+import StatusCodes
 import DocumentModel
 package import DocumentStore
+import FlowControl
 package import HTTP2Server
 package import HTTPSupport
+import Identifiers
 package import Identity
 package import Logging
 import NIOCore
-import RuntimeSupport
 import WebChannel
 
 /// The Firestore API for clients: gRPC, REST and WebChannel on one port, over a `DocumentDatabase`.

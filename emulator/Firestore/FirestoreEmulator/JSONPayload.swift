@@ -1,12 +1,12 @@
 import DocumentStore
 import FirestoreProtos
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import JSONText
 import JSONTranscoding
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,5 @@
 import FirestoreProtos
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,7 +1,7 @@
 import DocumentModel
 import HTTPSupport
 import JSONTranscoding
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,6 @@
 package import DocumentModel
 package import Logging
-import RuntimeSupport
+import StatusCodes
 package import StorageEngine
 import Synchronization
 

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// The changes of a request to a document: its vector, other fields, and fields to remove.

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// A parser of metadata filters: `{"field": value}`, `{"field": {"$op": value}}`, `$and`, `$or`.

@@ -1,4 +1,5 @@
-import RuntimeSupport
+import Identifiers
+import StatusCodes
 import VectorIndex
 
 /// The JSON form of index descriptions, for API versions before and since schemas.

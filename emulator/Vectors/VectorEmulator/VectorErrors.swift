@@ -1,7 +1,7 @@
+import HTTPMessages
 import HTTPSupport
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The error of a request body with a wrong form.
 ///

@@ -1,7 +1,7 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// The document API, in which a record is a document with a named vector field.

@@ -1,7 +1,7 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// The calls that list, create, describe and delete namespaces.

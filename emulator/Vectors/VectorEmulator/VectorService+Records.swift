@@ -1,7 +1,7 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
-import RuntimeSupport
+import StatusCodes
 import VectorIndex
 
 /// The calls for indexes with hosted embedding, as far as they work without embedding.

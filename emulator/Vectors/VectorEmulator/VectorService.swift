@@ -1,10 +1,11 @@
+package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
-import Invocation
+import Identifiers
 import JSONText
 package import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 package import VectorIndex
 
 /// Pinecone's REST API for a `VectorCatalog`, with both planes on one port.

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 
 /// The checks for input that Pinecone rejects.
 extension VectorCatalog {

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 package import StorageEngine
 import Synchronization
 

@@ -1,5 +1,4 @@
 import DocumentModel
-import RuntimeSupport
 
 /// The identifier of a delivery; it is stable across redeliveries and restarts.
 package struct DeliveryID: Sendable, Hashable {

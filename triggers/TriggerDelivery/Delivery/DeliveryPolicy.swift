@@ -1,6 +1,6 @@
 package import DocumentModel
+package import FlowControl
 package import Invocation
-package import RuntimeSupport
 
 /// The rules that decide the outcome of a delivery after an attempt.
 ///

@@ -1,11 +1,13 @@
 import DocumentModel
 import Events
 import FirestoreWire
+import HTTPMessages
 import HTTPTypes
+import Identifiers
 import Identity
 package import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 /// The builder of the requests that carry deliveries to their functions.
@@ -55,7 +57,7 @@ package struct DeliveryRequest: Sendable {
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
     fields[InvocationRequest.causeHeader] =
       DeliveryCause(id: delivery.id, depth: delivery.depth).description
-    fields[InvocationRequest.traceHeader] = traceParent(of: delivery, event)
+    fields[.traceParent] = traceParent(of: delivery, event)
     let head = HTTPRequest(
       method: method,
       scheme: "http",

@@ -1,5 +1,5 @@
-package import Invocation
-package import RuntimeSupport
+package import FlowControl
+package import Manifests
 
 /// The retry policy for a function's failed deliveries, from its endpoint in the manifest.
 package struct DeliveryRetries: Sendable, Hashable {

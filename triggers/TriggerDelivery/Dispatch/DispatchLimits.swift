@@ -1,4 +1,4 @@
-package import Invocation
+package import Manifests
 
 /// The limits on concurrent deliveries of a function and on the rate of their starts.
 package struct DispatchLimits: Sendable, Hashable {

@@ -1,11 +1,13 @@
+import FlowControl
 import DocumentModel
 import Events
+import HTTPMessages
 import HTTPTypes
+import Identifiers
 import Invocation
 import Logging
 import NIOCore
 import NIOPosix
-import RuntimeSupport
 import StorageEngine
 import Synchronization
 
@@ -19,7 +21,7 @@ final class Dispatcher: Sendable {
   private enum Result: Sendable {
     case outcome(DeliveryPolicy.Outcome)
     /// A response whose body is still arriving.
-    case streaming(InvocationResponse)
+    case streaming(Response)
     /// The function is no longer deployed.
     case undeployed
     /// The worker crashed while it also ran other invocations.
@@ -444,7 +446,7 @@ final class Dispatcher: Sendable {
     }
   }
 
-  private static func result(of reply: Swift.Result<InvocationResponse, any Error>) -> Result {
+  private static func result(of reply: Swift.Result<Response, any Error>) -> Result {
     switch reply {
     case .success(let reply):
       if case .whole(let body) = reply.body { return result(of: reply, body) }
@@ -464,7 +466,7 @@ final class Dispatcher: Sendable {
     }
   }
 
-  private static func result(of reply: InvocationResponse, _ body: ByteBuffer) -> Result {
+  private static func result(of reply: Response, _ body: ByteBuffer) -> Result {
     let status = reply.head.status.code
     guard reply.head.status.kind != .successful else {
       return .outcome(.succeeded(status: status))
@@ -481,7 +483,7 @@ final class Dispatcher: Sendable {
     )
   }
 
-  private func collect(_ reply: InvocationResponse, _ item: Return) async {
+  private func collect(_ reply: Response, _ item: Return) async {
     var item = item
     do {
       let body = try await reply.body.beginning(

@@ -1,7 +1,7 @@
 import DocumentModel
 package import Events
-package import Invocation
-import RuntimeSupport
+package import Manifests
+import StatusCodes
 
 /// The table of triggers that finds the functions to run for an event.
 ///

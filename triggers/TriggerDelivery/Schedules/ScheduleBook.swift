@@ -1,6 +1,5 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import Manifests
 import Schedules
 import StorageEngine
 

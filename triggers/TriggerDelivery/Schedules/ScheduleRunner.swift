@@ -1,10 +1,10 @@
+import Manifests
 import DocumentModel
 import EventLog
 import Events
 import Identity
-import Invocation
 import Logging
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 

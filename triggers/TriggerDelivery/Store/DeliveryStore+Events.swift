@@ -1,7 +1,7 @@
 import DocumentModel
 import EventLog
 import Events
-import RuntimeSupport
+import InvocationContext
 import StorageEngine
 
 /// The events of deliveries, which the log holds until it is trimmed.

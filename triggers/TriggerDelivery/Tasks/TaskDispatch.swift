@@ -1,10 +1,12 @@
 import DequeModule
 import DocumentModel
 import Events
-package import Invocation
-import RuntimeSupport
+import Identifiers
+import Manifests
+import StatusCodes
 import StorageEngine
 import Synchronization
+package import TaskQueueModel
 
 /// The queues of tasks: one for each deployed function that runs tasks, under its name.
 package final class TaskDispatch: TaskQueueBackend {

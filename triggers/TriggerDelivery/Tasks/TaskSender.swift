@@ -1,4 +1,5 @@
 import DequeModule
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
@@ -11,7 +12,7 @@ import Synchronization
 /// server that hangs therefore holds up only its own queue. The timeout of a request begins when it
 /// is sent.
 final class TaskSender: Sendable {
-  private typealias Completion = @Sendable (Result<InvocationResponse, any Error>) -> Void
+  private typealias Completion = @Sendable (Result<Response, any Error>) -> Void
 
   /// A task's request that is waiting or being sent.
   private struct Post: Sendable {
@@ -52,7 +53,7 @@ final class TaskSender: Sendable {
     _ request: InvocationRequest,
     of queue: String,
     to url: String,
-    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
+    completion: @escaping @Sendable (Result<Response, any Error>) -> Void
   ) -> @Sendable () -> Void {
     let number = state.withLock { state in
       state.nextNumber += 1
@@ -110,7 +111,7 @@ final class TaskSender: Sendable {
   }
 
   private func reply(to request: InvocationRequest, _ url: String) async throws
-    -> InvocationResponse
+    -> Response
   {
     var headers = OutboundHeaders()
     for field in request.head.headerFields
@@ -135,7 +136,7 @@ final class TaskSender: Sendable {
       body.writeBytes(piece.prefix(Self.answerBytesMax - body.readableBytes))
       if body.readableBytes == Self.answerBytesMax { break }
     }
-    return InvocationResponse(
+    return Response(
       head: HTTPResponse(status: .init(code: response.status)),
       body: .whole(body)
     )

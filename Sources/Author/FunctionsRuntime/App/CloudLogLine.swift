@@ -1,4 +1,4 @@
-import Invocation
+import FunctionLogs
 
 /// A log line in the JSON format of Cloud Logging, which a worker in production writes to stdout.
 ///

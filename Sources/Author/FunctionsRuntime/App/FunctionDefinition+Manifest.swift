@@ -1,5 +1,5 @@
 import Events
-import Invocation
+import Manifests
 
 extension FunctionDefinition.Trigger {
   /// True if the platform can retry a failed run without a new request from a client.
@@ -24,9 +24,9 @@ extension FunctionDefinition.Trigger {
   /// The longest timeout that Cloud Functions allows for this kind of trigger, in seconds.
   var secondsMax: Int {
     switch self {
-    case .document, .cloudEvent: InvocationLimits.eventSecondsMax
-    case .schedule, .taskQueue: InvocationLimits.backgroundSecondsMax
-    case .callable, .typed, .http: InvocationLimits.requestSecondsMax
+    case .document, .cloudEvent: FunctionLimits.eventSecondsMax
+    case .schedule, .taskQueue: FunctionLimits.backgroundSecondsMax
+    case .callable, .typed, .http: FunctionLimits.requestSecondsMax
     }
   }
 }
@@ -73,7 +73,7 @@ extension FunctionEndpoint.RetryConfig {
   /// Cloud Scheduler counts the attempts after the first and allows at most five of them.
   init(ofSchedule policy: RetryPolicy) {
     self.init(policy)
-    retryCount = policy.attempts.map { max(0, $0 - 1) } ?? InvocationLimits.scheduleRetriesMax
+    retryCount = policy.attempts.map { max(0, $0 - 1) } ?? FunctionLimits.scheduleRetriesMax
   }
 
   /// Creates the retry configuration of a task queue; nil if the defaults of Cloud Tasks apply.

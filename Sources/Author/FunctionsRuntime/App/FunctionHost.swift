@@ -1,9 +1,12 @@
+package import HTTPMessages
 package import HTTPTypes
+import Identifiers
 package import Identity
 package import Invocation
+import InvocationContext
 package import Logging
+import Manifests
 package import NIOCore
-import RuntimeSupport
 
 /// A host that runs an app's functions within this process.
 ///
@@ -77,7 +80,7 @@ package struct FunctionHost: FunctionInvoker {
   /// Runs the function that the request names.
   ///
   /// Throws only if there is no such function.
-  package func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  package func invoke(_ request: InvocationRequest) async throws -> Response {
     guard let function = functions[request.function] else {
       throw InvocationError(.notFound, unknown(request.function))
     }
@@ -90,7 +93,7 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   /// Responds to an HTTP request whose body has arrived completely.
-  package func respond(to head: HTTPRequest, body: ByteBuffer) async -> InvocationResponse {
+  package func respond(to head: HTTPRequest, body: ByteBuffer) async -> Response {
     await respond(to: head, body: .whole(body))
   }
 
@@ -102,8 +105,8 @@ package struct FunctionHost: FunctionInvoker {
   /// is generated if the header is missing.
   package func respond(
     to head: HTTPRequest,
-    body: InvocationRequest.Body
-  ) async -> InvocationResponse {
+    body: RequestBody
+  ) async -> Response {
     switch Self.path(of: head) {
     case "/__/health": return .text("ok\n", type: "text/plain; charset=utf-8")
     case "/__/functions.yaml" where target == nil:
@@ -142,14 +145,14 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   /// Returns the response to a request whose body exceeds the limit of its function.
-  package func refuseTooLarge(_ head: HTTPRequest) -> InvocationResponse {
+  package func refuseTooLarge(_ head: HTTPRequest) -> Response {
     refuseTooLarge(head, of: target(of: head).function)
   }
 
   private func refuseTooLarge(
     _ head: HTTPRequest,
     of function: FunctionDefinition?
-  ) -> InvocationResponse {
+  ) -> Response {
     CallableReply.error(
       .invalidArgument,
       "Request payload size exceeds the limit: \(Self.bytesMax(of: function)) bytes.",
@@ -160,13 +163,13 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   private static func bytesMax(of function: FunctionDefinition?) -> Int {
-    function?.trigger == .http ? InvocationLimits.uploadBytesMax : InvocationLimits.bodyBytesMax
+    function?.trigger == .http ? FunctionLimits.uploadBytesMax : FunctionLimits.bodyBytesMax
   }
 
   private func run(
     _ function: FunctionDefinition,
     _ request: InvocationRequest
-  ) async -> InvocationResponse {
+  ) async -> Response {
     guard request.wholeBody.readableBytes <= Self.bytesMax(of: function) else {
       return refuseTooLarge(request.head, of: function)
     }
@@ -174,7 +177,7 @@ package struct FunctionHost: FunctionInvoker {
     // Framework keeps such requests away from functions.
     let isEvent = FunctionSignature.proper(for: function.trigger) == .cloudevent
     if !isEvent, target != nil, Self.unserved.contains(Self.path(of: request.head)) {
-      return InvocationResponse(head: HTTPResponse(status: .notFound), body: .whole(ByteBuffer()))
+      return Response(head: HTTPResponse(status: .notFound), body: .whole(ByteBuffer()))
     }
     let scope = FunctionScope(
       options: function.options,
@@ -183,7 +186,7 @@ package struct FunctionHost: FunctionInvoker {
       logger: makeLogger(function.name)
     )
     let deadline = requestTimeMax.map { ContinuousClock.now + $0 }
-    let timeMax = function.options.timeout ?? .seconds(InvocationLimits.secondsDefault)
+    let timeMax = function.options.timeout ?? .seconds(FunctionLimits.secondsDefault)
     let end = ContinuousClock.now + min(requestTimeMax ?? timeMax, timeMax)
     var reply = await within(request, scope.logger, until: end) {
       await bounded(request) { await function.respond(request, scope) }
@@ -224,14 +227,14 @@ package struct FunctionHost: FunctionInvoker {
     let invocation = RunningInvocation(
       id: request.id,
       trace: TraceContext(
-        traceParent: fields[InvocationRequest.traceHeader],
+        traceParent: fields[.traceParent],
         cloudTraceContext: fields[Self.cloudTraceHeader]
       )
     )
     return try await RunningInvocation.$current.withValue(invocation) {
       try await EventCause.with(
         header: fields[InvocationRequest.causeHeader],
-        traceParent: fields[InvocationRequest.traceHeader]
+        traceParent: fields[.traceParent]
       ) {
         try await InvocationDeadline.$current.withValue(end) {
           try await TaskQueueing.$current.withValue(queueing) {
@@ -247,8 +250,8 @@ package struct FunctionHost: FunctionInvoker {
   /// Returns the function's reply, or a 504 response if the function exceeds the time limit.
   private func bounded(
     _ request: InvocationRequest,
-    _ respond: @escaping @Sendable () async -> InvocationResponse
-  ) async -> InvocationResponse {
+    _ respond: @escaping @Sendable () async -> Response
+  ) async -> Response {
     guard let requestTimeMax else { return await respond() }
     let origins = functions[request.function]?.options.cors ?? .any
     let race = ReplyRace()
@@ -303,12 +306,12 @@ package struct RunningInvocation: Sendable {
   @TaskLocal package static var current: RunningInvocation?
 }
 
-extension InvocationResponse {
-  fileprivate static func text(_ text: String, type: String) -> InvocationResponse {
+extension Response {
+  fileprivate static func text(_ text: String, type: String) -> Response {
     let body = ByteBuffer(string: text)
     var head = HTTPResponse(status: .ok)
     head.headerFields[.contentType] = type
     head.headerFields[.contentLength] = String(body.readableBytes)
-    return InvocationResponse(head: head, body: .whole(body))
+    return Response(head: head, body: .whole(body))
   }
 }

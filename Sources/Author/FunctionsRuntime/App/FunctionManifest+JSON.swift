@@ -1,4 +1,4 @@
-package import Invocation
+package import Manifests
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,10 +1,10 @@
 import DocumentModel
 import HTTPSupport
 import Identity
-import Invocation
 public import Logging
-import RuntimeSupport
+import Manifests
 public import ServiceLifecycle
+import StatusCodes
 import UnixSignals
 
 #if canImport(FoundationEssentials)

@@ -1,4 +1,4 @@
-package import Invocation
+package import Manifests
 
 /// All functions of one binary, with the options that they share.
 ///

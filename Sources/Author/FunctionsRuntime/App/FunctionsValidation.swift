@@ -1,7 +1,7 @@
 import Events
-import Invocation
-import RuntimeSupport
+import Manifests
 import Schedules
+import StatusCodes
 
 /// The check of an app's functions for problems, before anything is served.
 ///
@@ -48,10 +48,10 @@ enum FunctionsValidation {
       report("has a timeout of \(timeout); set one from 1 to \(secondsMax) seconds.")
     }
     if let concurrency = options.concurrency,
-      !(1...InvocationLimits.concurrencyMax).contains(concurrency)
+      !(1...FunctionLimits.concurrencyMax).contains(concurrency)
     {
       report(
-        "has a concurrency of \(concurrency); set one from 1 to \(InvocationLimits.concurrencyMax)."
+        "has a concurrency of \(concurrency); set one from 1 to \(FunctionLimits.concurrencyMax)."
       )
     }
     if let least = options.minInstances, least < 0 {
@@ -105,7 +105,7 @@ enum FunctionsValidation {
     } catch {
       problems.append("cannot be scheduled. \(error.statusMessage)")
     }
-    let attemptsMax = InvocationLimits.scheduleRetriesMax + 1
+    let attemptsMax = FunctionLimits.scheduleRetriesMax + 1
     if let attempts = retry?.attempts, attempts > attemptsMax {
       problems.append("has \(attempts) attempts; Cloud Scheduler makes \(attemptsMax) at most.")
     }

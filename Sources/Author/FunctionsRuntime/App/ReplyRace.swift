@@ -1,12 +1,12 @@
-import Invocation
+import HTTPMessages
 import Synchronization
 
 /// A race between several replies to one request, of which the first wins.
 final class ReplyRace: Sendable {
   private enum State {
     case open
-    case awaited(CheckedContinuation<InvocationResponse, Never>)
-    case finished(InvocationResponse?)
+    case awaited(CheckedContinuation<Response, Never>)
+    case finished(Response?)
   }
 
   private let state = Mutex(State.open)
@@ -14,8 +14,8 @@ final class ReplyRace: Sendable {
   /// Offers a reply.
   ///
   /// Only the first counts; later replies are dropped.
-  func finish(_ reply: InvocationResponse) {
-    let waiting: CheckedContinuation<InvocationResponse, Never>? = state.withLock { state in
+  func finish(_ reply: Response) {
+    let waiting: CheckedContinuation<Response, Never>? = state.withLock { state in
       switch state {
       case .open:
         state = .finished(reply)
@@ -32,9 +32,9 @@ final class ReplyRace: Sendable {
   /// Waits for the first reply.
   ///
   /// Call it only once.
-  func reply() async -> InvocationResponse {
+  func reply() async -> Response {
     await withCheckedContinuation { continuation in
-      let finished: InvocationResponse? = state.withLock { state in
+      let finished: Response? = state.withLock { state in
         guard case .finished(let reply) = state else {
           state = .awaited(continuation)
           return nil

@@ -1,3 +1,4 @@
+import HTTPMessages
 import Invocation
 import NIOCore
 import Synchronization
@@ -14,8 +15,8 @@ struct TimedBody: Sendable {
 
   /// Runs the function; throws `InvocationError` on a timeout that no event can report.
   func write(
-    with write: @escaping InvocationResponse.Body.Write,
-    _ produce: @escaping @Sendable (@escaping InvocationResponse.Body.Write) async throws -> Void
+    with write: @escaping Response.Body.Write,
+    _ produce: @escaping @Sendable (@escaping Response.Body.Write) async throws -> Void
   ) async throws {
     let gate = Gate(write)
     let (ends, end) = AsyncThrowingStream.makeStream(of: Bool.self)
@@ -53,10 +54,10 @@ struct TimedBody: Sendable {
 
   /// A gate that passes writes on until it is closed.
   private final class Gate: Sendable {
-    private let next: InvocationResponse.Body.Write
+    private let next: Response.Body.Write
     private let isClosed = Atomic(false)
 
-    init(_ next: @escaping InvocationResponse.Body.Write) {
+    init(_ next: @escaping Response.Body.Write) {
       self.next = next
     }
 

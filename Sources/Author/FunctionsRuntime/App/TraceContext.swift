@@ -1,4 +1,4 @@
-import RuntimeSupport
+import Identifiers
 
 /// A request's position in a trace, in the form that Cloud Logging needs.
 package struct TraceContext: Sendable, Hashable {

@@ -1,5 +1,5 @@
 package import DocumentModel
-import Invocation
+import FunctionLogs
 package import Logging
 
 #if canImport(FoundationEssentials)

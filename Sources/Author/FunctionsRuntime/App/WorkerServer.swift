@@ -1,7 +1,8 @@
+import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
-import Invocation
 package import Logging
+import Manifests
 import NIOCore
 
 /// The HTTP server around a `FunctionHost`.
@@ -39,12 +40,12 @@ package enum WorkerServer {
         onQuit()
         return .text("ok\n")
       }
-      let body: InvocationRequest.Body
+      let body: RequestBody
       do {
         if host.streamsBody(of: request.head) {
-          body = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax).body
+          body = try request.boundedBody(upTo: FunctionLimits.uploadBytesMax).body
         } else {
-          body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
+          body = .whole(try await request.wholeBody(upTo: FunctionLimits.bodyBytesMax))
         }
       } catch is BodyTooLargeError {
         return host.refuseTooLarge(request.head)

@@ -1,8 +1,10 @@
 package import DocumentModel
+package import HTTPMessages
 import HTTPTypes
+import Identifiers
 package import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The client side of the callable protocol, for callers in the same process.
 package enum CallableClient {
@@ -42,7 +44,7 @@ package enum CallableClient {
 
   /// Returns the decoded result of a call, or throws the `CallableError` that the reply contains.
   package static func result<Reply: Decodable>(
-    of reply: InvocationResponse,
+    of reply: Response,
     as type: Reply.Type = Reply.self,
     dates: JSONDates
   ) async throws -> Reply {

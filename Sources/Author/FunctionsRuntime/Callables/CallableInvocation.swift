@@ -1,11 +1,12 @@
 import DocumentModel
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identity
 import Invocation
 import JSONText
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The server side of the callable protocol, which turns an HTTP request into a handler's call.
 ///
@@ -46,7 +47,7 @@ struct CallableInvocation: Sendable {
   /// The checks have Firebase's order: method, content type, envelope, token, and only then the
   /// payload. A caller that asks for a stream always gets a stream. Its status is 200 even if the
   /// call is refused.
-  func reply(to request: InvocationRequest, _ body: @escaping Body) async -> InvocationResponse {
+  func reply(to request: InvocationRequest, _ body: @escaping Body) async -> Response {
     if request.head.method == .options { return CallableReply.preflight(for: request.head, cors) }
     guard ServerSentEvents.areWanted(by: request.head) else {
       let outcome = await outcome(of: request, nil, body)

@@ -1,14 +1,15 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
+import StatusCodes
 
 /// The HTTP responses that clients of callables understand, including CORS headers.
 ///
 /// Every response has these headers. Without them a browser would hide even an error from the page.
 enum CallableReply {
   /// Returns the response to the preflight request of a browser that wants to call by POST.
-  static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> InvocationResponse {
+  static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> Response {
     origins.preflight(for: request, methods: "POST")
   }
 
@@ -18,26 +19,26 @@ enum CallableReply {
     status: HTTPResponse.Status,
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
-  ) -> InvocationResponse {
+  ) -> Response {
     var head = HTTPResponse(status: status)
     head.headerFields[.contentType] = "application/json; charset=utf-8"
     head.headerFields[.contentLength] = String(bytes.count)
     origins.apply(to: &head, for: request)
-    return InvocationResponse(head: head, body: .whole(ByteBuffer(bytes: bytes)))
+    return Response(head: head, body: .whole(ByteBuffer(bytes: bytes)))
   }
 
   /// Returns a response whose body is a stream of events that `produce` writes.
   static func eventStream(
     for request: HTTPRequest,
     _ origins: CORSOrigins,
-    _ produce: @escaping @Sendable (@escaping InvocationResponse.Body.Write) async throws -> Void
-  ) -> InvocationResponse {
+    _ produce: @escaping @Sendable (@escaping Response.Body.Write) async throws -> Void
+  ) -> Response {
     var head = HTTPResponse(status: .ok)
     head.headerFields[.contentType] = ServerSentEvents.mediaType
     head.headerFields[.cacheControl] = "no-cache"
     head.headerFields[fieldName("x-accel-buffering")] = "no"
     origins.apply(to: &head, for: request)
-    return InvocationResponse(head: head, body: .produced(produce))
+    return Response(head: head, body: .produced(produce))
   }
 
   /// Returns an error response with the body `{"error": {"status", "message", "details"?}}`.
@@ -50,7 +51,7 @@ enum CallableReply {
     httpStatus: Int? = nil,
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
-  ) -> InvocationResponse {
+  ) -> Response {
     let json = CallableErrorEnvelope.json(code, message)
     if ServerSentEvents.areWanted(by: request) {
       return eventStream(for: request, origins) { try await $0(ServerSentEvents.frame(json)) }

@@ -1,5 +1,3 @@
-import Invocation
-
 /// One call of a callable function.
 public struct CallableRequest<Payload: Sendable>: Sendable {
   /// The decoded `data` of the client's call.

@@ -1,5 +1,5 @@
 import DocumentModel
-import Invocation
+import HTTPMessages
 import NIOCore
 import Synchronization
 
@@ -13,10 +13,10 @@ final class ChunkStream: Sendable {
   }
 
   private let encoder: ValueEncoder
-  private let write: InvocationResponse.Body.Write
+  private let write: Response.Body.Write
   private let state = Mutex(State.open)
 
-  init(encoder: ValueEncoder, write: @escaping InvocationResponse.Body.Write) {
+  init(encoder: ValueEncoder, write: @escaping Response.Body.Write) {
     self.encoder = encoder
     self.write = write
   }

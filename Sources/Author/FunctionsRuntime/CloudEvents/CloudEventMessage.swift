@@ -1,5 +1,4 @@
 import Events
-import Invocation
 
 /// One CloudEvent from any service, with its data.
 ///

@@ -1,9 +1,10 @@
 import Events
+import HTTPMessages
 import HTTPTypes
 import Identity
 import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The protocol between the request of an event or a scheduled run and its handler.
 struct EventInvocation {
@@ -19,7 +20,7 @@ struct EventInvocation {
   func reply(
     to request: InvocationRequest,
     _ prepare: (CloudEvent) throws -> () async throws -> Void
-  ) async -> InvocationResponse {
+  ) async -> Response {
     await reply {
       try CloudEventReader.event(of: request)
     } preparing: {
@@ -31,7 +32,7 @@ struct EventInvocation {
   func reply<Envelope>(
     reading envelope: () throws -> Envelope,
     preparing prepare: (Envelope) throws -> () async throws -> Void
-  ) async -> InvocationResponse {
+  ) async -> Response {
     let received: Envelope
     let run: () async throws -> Void
     do {
@@ -46,7 +47,7 @@ struct EventInvocation {
     }
     do {
       try await run()
-      return InvocationResponse(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
+      return Response(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
     } catch is CancellationError where Task.isCancelled {
       // A timeout or a shutdown. The caller that cancelled decides what happens to the event.
       scope.logger.notice("The function was cancelled")
@@ -67,7 +68,7 @@ struct EventInvocation {
     }
   }
 
-  private func refused(_ error: any Error) -> InvocationResponse {
+  private func refused(_ error: any Error) -> Response {
     let reason =
       switch error {
       case let error as EventRefusedError: error.message
@@ -82,21 +83,21 @@ struct EventInvocation {
     _ text: String,
     status: HTTPResponse.Status,
     advice: RetryAdvice?
-  ) -> InvocationResponse {
+  ) -> Response {
     var head = HTTPResponse(status: status)
     let body = ByteBuffer(string: text + "\n")
     head.headerFields[.contentType] = "text/plain; charset=utf-8"
     head.headerFields[.contentLength] = String(body.readableBytes)
     head.headerFields.set(advice)
-    return InvocationResponse(head: head, body: .whole(body))
+    return Response(head: head, body: .whole(body))
   }
 }
 
 extension FunctionScope {
   /// Returns a success in production if the event must not be retried; otherwise returns the reply.
-  func acknowledged(_ reply: InvocationResponse, _ advice: RetryAdvice?) -> InvocationResponse {
+  func acknowledged(_ reply: Response, _ advice: RetryAdvice?) -> Response {
     guard credentials.mode == .production, advice == .never else { return reply }
-    return InvocationResponse(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
+    return Response(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
   }
 }
 

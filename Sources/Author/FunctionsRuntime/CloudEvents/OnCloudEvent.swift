@@ -1,6 +1,6 @@
+import Invocation
 import DocumentModel
 import Events
-import Invocation
 
 /// A function that runs on events of any service.
 ///

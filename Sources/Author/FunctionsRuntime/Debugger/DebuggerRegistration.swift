@@ -1,6 +1,6 @@
 import HTTPSupport
-import Invocation
 import Logging
+import Manifests
 import ServiceLifecycle
 import Synchronization
 

@@ -1,6 +1,7 @@
-import Invocation
+import HTTPMessages
+import Identity
+import Manifests
 import OutboundHTTP
-import RuntimeSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

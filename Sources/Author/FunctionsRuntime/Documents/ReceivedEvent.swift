@@ -1,7 +1,6 @@
 import Events
 import FirestoreProtos
 import FirestoreWire
-import Invocation
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)

@@ -1,7 +1,9 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Invocation
 import NIOCore
+import StatusCodes
 
 /// The protocol between a request to an HTTP function and its handler.
 struct HTTPFunctionInvocation: Sendable {
@@ -15,13 +17,13 @@ struct HTTPFunctionInvocation: Sendable {
   func reply(
     to request: InvocationRequest,
     _ handler: @Sendable (HTTPFunctionRequest) async throws -> HTTPFunctionResponse
-  ) async -> InvocationResponse {
+  ) async -> Response {
     if let cors, request.head.method == .options,
       request.head.headerFields[.accessControlRequestMethod] != nil
     {
       return cors.preflight(for: request.head, methods: Self.methods)
     }
-    var reply: InvocationResponse
+    var reply: Response
     do {
       reply = self.reply(try await handler(HTTPFunctionRequest(request, scope.logger)))
     } catch let error as HTTPFunctionError {
@@ -49,19 +51,19 @@ struct HTTPFunctionInvocation: Sendable {
     return origins == CORSOrigins.none ? nil : origins
   }
 
-  private func reply(_ response: HTTPFunctionResponse) -> InvocationResponse {
+  private func reply(_ response: HTTPFunctionResponse) -> Response {
     var head = HTTPResponse(status: response.status, headerFields: response.headers)
     switch response.body {
     case .bytes(let bytes):
       let mayHaveBody = response.status.code >= 200 && ![204, 304].contains(response.status.code)
       head.headerFields[.contentLength] = mayHaveBody ? String(bytes.count) : nil
-      return InvocationResponse(
+      return Response(
         head: head,
         body: .whole(mayHaveBody ? ByteBuffer(bytes: bytes) : ByteBuffer())
       )
     case .stream(let produce):
       let logger = scope.logger
-      return InvocationResponse(
+      return Response(
         head: head,
         body: .produced { write in
           do {
@@ -77,12 +79,12 @@ struct HTTPFunctionInvocation: Sendable {
     }
   }
 
-  private static func text(_ text: String, _ status: HTTPResponse.Status) -> InvocationResponse {
+  private static func text(_ text: String, _ status: HTTPResponse.Status) -> Response {
     var head = HTTPResponse(status: status)
     let body = ByteBuffer(string: text + "\n")
     head.headerFields[.contentType] = "text/plain; charset=utf-8"
     head.headerFields[.contentLength] = String(body.readableBytes)
-    return InvocationResponse(head: head, body: .whole(body))
+    return Response(head: head, body: .whole(body))
   }
 }
 

@@ -1,6 +1,6 @@
+package import HTTPMessages
 import HTTPSupport
 public import HTTPTypes
-package import Invocation
 import NIOCore
 
 /// One request to an HTTP function.
@@ -57,7 +57,7 @@ public struct HTTPFunctionRequest: Sendable {
 
   /// Returns the trace id of the W3C header `traceparent`, or else of Google's older header.
   private static func traceID(in headers: HTTPFields) -> String? {
-    if let parent = headers[InvocationRequest.traceHeader] {
+    if let parent = headers[.traceParent] {
       let parts = parent.split(separator: "-")
       if parts.count >= 4, parts[1].utf8.count == 32 { return String(parts[1]) }
     }
@@ -75,14 +75,14 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
   /// A chunk of bytes, in the order of sending; never empty.
   public typealias Element = [UInt8]
 
-  private let body: InvocationRequest.Body
+  private let body: RequestBody
 
   /// Creates a body that has already arrived; empty by default.
   public init(_ bytes: [UInt8] = []) {
     body = .whole(ByteBuffer(bytes: bytes))
   }
 
-  package init(_ body: InvocationRequest.Body) {
+  package init(_ body: RequestBody) {
     self.body = body
   }
 

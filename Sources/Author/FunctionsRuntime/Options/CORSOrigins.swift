@@ -1,5 +1,5 @@
+import HTTPMessages
 import HTTPTypes
-import Invocation
 import NIOCore
 
 /// The origins whose pages may call a function from a browser.
@@ -35,7 +35,7 @@ public enum CORSOrigins: Sendable, Hashable {
   }
 
   /// Returns the response to a preflight request, which asks whether a page may send a request.
-  func preflight(for request: HTTPRequest, methods: String) -> InvocationResponse {
+  func preflight(for request: HTTPRequest, methods: String) -> Response {
     var head = HTTPResponse(status: .noContent)
     head.headerFields[.contentLength] = "0"
     if self != .none {
@@ -45,6 +45,6 @@ public enum CORSOrigins: Sendable, Hashable {
         request.headerFields[.accessControlRequestHeaders]
     }
     head.headerFields[.vary] = "Origin, Access-Control-Request-Headers"
-    return InvocationResponse(head: head, body: .whole(ByteBuffer()))
+    return Response(head: head, body: .whole(ByteBuffer()))
   }
 }

@@ -1,8 +1,8 @@
 package import DocumentModel
 package import GoogleAccess
-import Invocation
+import InvocationContext
 package import OutboundHTTP
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

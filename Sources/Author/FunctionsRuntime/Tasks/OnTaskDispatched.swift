@@ -1,6 +1,5 @@
 import DocumentModel
-import Invocation
-import RuntimeSupport
+import Manifests
 
 /// A function that processes a queue of tasks.
 ///

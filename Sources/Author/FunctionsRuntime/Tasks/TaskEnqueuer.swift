@@ -1,5 +1,5 @@
 package import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// A destination for tasks, which adds them to the queues of functions.
 ///

@@ -1,8 +1,9 @@
 import DocumentModel
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -23,7 +24,7 @@ struct TaskInvocation {
   func reply<Payload: Decodable & Sendable>(
     to request: InvocationRequest,
     _ handler: (TaskRequest<Payload>) async throws -> Void
-  ) async -> InvocationResponse {
+  ) async -> Response {
     let task: TaskRequest<Payload>
     do {
       task = try self.task(of: request)
@@ -34,7 +35,7 @@ struct TaskInvocation {
     }
     do {
       try await handler(task)
-      return InvocationResponse(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
+      return Response(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
     } catch is CancellationError where Task.isCancelled {
       scope.logger.notice("The function was cancelled")
       return failure(.cancelled, "The task was cancelled.", advice: nil, for: request)
@@ -52,7 +53,7 @@ struct TaskInvocation {
     _ message: String,
     advice: RetryAdvice?,
     for request: InvocationRequest
-  ) -> InvocationResponse {
+  ) -> Response {
     var reply = CallableReply.error(code, message, for: request.head)
     reply.head.headerFields.set(advice)
     return scope.acknowledged(reply, advice)

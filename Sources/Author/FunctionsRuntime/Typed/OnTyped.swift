@@ -1,8 +1,8 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import JSONText
 import NIOCore
-import RuntimeSupport
 
 /// An HTTP function with plain JSON: the request body is the payload, the response body the result.
 ///
@@ -53,7 +53,7 @@ public struct OnTyped<
   private func reply(
     to request: InvocationRequest,
     _ scope: FunctionScope
-  ) async -> InvocationResponse {
+  ) async -> Response {
     let dialect = ValueDialect.json(dates: scope.options.dates ?? .rfc3339)
     do {
       let payload = try payload(of: request, dialect)

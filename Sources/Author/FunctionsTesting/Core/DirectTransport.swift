@@ -3,7 +3,7 @@ import FirestoreEmulator
 import FirestoreProtos
 import FirestoreWire
 import Identity
-import RuntimeSupport
+import StatusCodes
 
 /// A transport that calls the emulator's handlers directly, in this process.
 ///

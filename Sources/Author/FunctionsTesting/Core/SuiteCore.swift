@@ -2,9 +2,8 @@ import Events
 import FirestoreEmulator
 import FunctionsRuntime
 import Identity
-import Invocation
 import Logging
-import RuntimeSupport
+import Manifests
 import ServiceLifecycle
 import Synchronization
 import TriggerDelivery

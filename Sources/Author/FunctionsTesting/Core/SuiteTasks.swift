@@ -1,8 +1,8 @@
 import DocumentModel
 import FunctionsRuntime
-import Invocation
-import RuntimeSupport
+import StatusCodes
 import Synchronization
+import TaskQueueModel
 import TriggerDelivery
 
 /// An enqueuer that puts the tasks of functions and tests into the queues of the suite.

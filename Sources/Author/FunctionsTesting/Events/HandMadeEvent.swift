@@ -2,9 +2,10 @@ import DocumentModel
 import Events
 import FunctionsRuntime
 import HTTPTypes
+import Identifiers
 import Identity
 import Invocation
-import RuntimeSupport
+import Manifests
 import TriggerDelivery
 
 /// An event that a test created, which can be converted to a request for a function.

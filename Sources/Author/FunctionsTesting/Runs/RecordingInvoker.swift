@@ -1,6 +1,8 @@
 import FunctionsRuntime
+import HTTPMessages
 import HTTPTypes
 import Invocation
+import Manifests
 import NIOCore
 
 /// An invoker that runs functions in this process as workers do, and records the runs.
@@ -15,7 +17,7 @@ struct RecordingInvoker: FunctionInvoker {
   func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
+    completion: @escaping @Sendable (Result<Response, any Error>) -> Void
   ) -> @Sendable () -> Void {
     begun.begin {
       do {
@@ -26,7 +28,7 @@ struct RecordingInvoker: FunctionInvoker {
     }
   }
 
-  func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  func invoke(_ request: InvocationRequest) async throws -> Response {
     recorder.began(request)
     do {
       var reply = try await bounded(request)
@@ -34,7 +36,7 @@ struct RecordingInvoker: FunctionInvoker {
         recorder.ended(request, .succeeded)
         return reply
       }
-      let body = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
+      let body = try await reply.body.collect(upTo: FunctionLimits.bodyBytesMax)
       reply.body = .whole(body)
       let error = recorder.error(loggedBy: request.id) ?? String(buffer: body)
       recorder.ended(request, .failed(error))
@@ -50,10 +52,10 @@ struct RecordingInvoker: FunctionInvoker {
   /// At the limit the function is cancelled, as in a worker.
   /// A function that ignores cancellation cannot be terminated inside the test's process, so the
   /// suite waits for it.
-  private func bounded(_ request: InvocationRequest) async throws -> InvocationResponse {
+  private func bounded(_ request: InvocationRequest) async throws -> Response {
     let own = timeouts[request.function] ?? Self.defaultTimeout
     let timeout = request.timeout.map { min($0, own) } ?? own
-    return try await withThrowingTaskGroup(of: InvocationResponse?.self) { group in
+    return try await withThrowingTaskGroup(of: Response?.self) { group in
       group.addTask { try await host.invoke(request) }
       group.addTask {
         try await Task.sleep(for: timeout)

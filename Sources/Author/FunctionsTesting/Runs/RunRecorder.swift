@@ -1,3 +1,4 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Invocation

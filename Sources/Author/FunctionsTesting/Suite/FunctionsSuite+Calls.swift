@@ -1,6 +1,7 @@
 public import FunctionsRuntime
+import HTTPMessages
 import Invocation
-import RuntimeSupport
+import StatusCodes
 
 extension FunctionsSuite {
   /// Calls a callable as a client does and decodes its result.
@@ -61,7 +62,7 @@ extension FunctionsSuite {
       dates: dates,
       authorization: token.authorization(project: core.world.project)
     )
-    let reply: InvocationResponse
+    let reply: Response
     do {
       reply = try await core.invoker.invoke(request)
     } catch let error as InvocationError {

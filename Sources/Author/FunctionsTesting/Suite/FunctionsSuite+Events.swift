@@ -1,8 +1,11 @@
 import Events
 public import FunctionsRuntime
+import HTTPMessages
+import Identifiers
 import Invocation
+import Manifests
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 
 extension FunctionsSuite {
@@ -144,7 +147,7 @@ extension FunctionsSuite {
       path: request.query.map { "\(request.path)?\($0)" } ?? request.path
     )
     head.headerFields = request.headers
-    let body = try await request.body.collect(upTo: InvocationLimits.uploadBytesMax)
+    let body = try await request.body.collect(upTo: FunctionLimits.uploadBytesMax)
     do {
       let reply = try await core.invoker.invoke(
         InvocationRequest(
@@ -154,13 +157,13 @@ extension FunctionsSuite {
           body: .init(bytes: body)
         )
       )
-      let answer = try await reply.body.collect(upTo: InvocationLimits.uploadBytesMax)
+      let answer = try await reply.body.collect(upTo: FunctionLimits.uploadBytesMax)
       return HTTPFunctionResponse(
         status: reply.head.status,
         headers: reply.head.headerFields,
         body: .bytes(Array(answer.readableBytesView))
       )
-    } catch let error as InvocationError {
+    } catch let error as any StatusConvertible {
       throw CallableError(error.statusCode, error.statusMessage)
     }
   }
@@ -180,8 +183,8 @@ extension SuiteCore {
     do {
       let reply = try await invoker.invoke(request)
       // A body that is produced while it is read is part of the run.
-      _ = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
-    } catch is InvocationError {
+      _ = try await reply.body.collect(upTo: FunctionLimits.bodyBytesMax)
+    } catch is any StatusConvertible {
       // The run records the failure, so it need not be thrown.
     }
     guard let run = recorder.run(request.id) else {

@@ -1,7 +1,6 @@
 public import FirestoreClient
 import FirestoreEmulator
 import Foundation
-import RuntimeSupport
 import SecurityRules
 
 extension FunctionsSuite {

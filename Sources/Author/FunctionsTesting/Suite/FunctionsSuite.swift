@@ -1,6 +1,6 @@
 public import FirestoreClient
 public import FunctionsRuntime
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 
 /// The environment of a test: the database, the external servers, and the functions' runs.

@@ -1,10 +1,10 @@
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import TriggerDelivery
 import WorkerPool
 

@@ -2,12 +2,14 @@ import Deployment
 import DocumentModel
 import Events
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import Identifiers
 import Identity
-import Invocation
+import Manifests
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 import WorkerPool
 

@@ -1,7 +1,6 @@
 import Foundation
+import HTTPMessages
 import HTTPSupport
-import Invocation
-import RuntimeSupport
 import TriggerDelivery
 
 /// Routes of Firebase's emulator hub.

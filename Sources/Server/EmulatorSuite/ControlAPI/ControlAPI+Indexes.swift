@@ -1,6 +1,6 @@
 import DocumentModel
+import HTTPMessages
 import HTTPSupport
-import Invocation
 import QueryEngine
 
 extension ControlAPI {

@@ -1,8 +1,8 @@
 import DocumentStore
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import NIOCore
 import SQLiteStorage
 import StorageEngine

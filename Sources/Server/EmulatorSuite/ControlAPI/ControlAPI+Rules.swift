@@ -1,9 +1,9 @@
 import DocumentModel
 import FirestoreEmulator
+import HTTPMessages
 import HTTPSupport
-import Invocation
-import RuntimeSupport
 import SecurityRules
+import StatusCodes
 
 extension ControlAPI {
   /// Handles `GET /hearth/v1/rules/decisions?denied=true&limit=N`.

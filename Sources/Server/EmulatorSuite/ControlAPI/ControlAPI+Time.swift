@@ -1,9 +1,9 @@
 import DocumentModel
 import Foundation
+import HTTPMessages
 import HTTPSupport
-import Invocation
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 
 /// Virtual time and fault injection.

@@ -1,11 +1,13 @@
 import Deployment
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
+import Identifiers
 import Logging
+import Manifests
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 import WorkerPool
 
@@ -113,6 +115,6 @@ extension ControlAPI {
   }
 
   /// The maximum size of a registration: a manifest and the other fields.
-  private static let registrationBytesMax = InvocationLimits.manifestBytesMax + 1024
+  private static let registrationBytesMax = FunctionLimits.manifestBytesMax + 1024
   private static let sayAliveInterval = Duration.seconds(60)
 }

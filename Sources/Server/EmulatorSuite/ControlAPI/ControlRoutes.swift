@@ -1,7 +1,6 @@
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
-import RuntimeSupport
 import TriggerDelivery
 
 /// A request to the hub with the data that route handlers need.

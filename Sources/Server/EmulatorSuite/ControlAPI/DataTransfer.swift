@@ -1,12 +1,12 @@
 import DataExport
 import DocumentModel
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The handler of the hub's export and import requests.
 struct DataTransfer: Sendable {

@@ -1,7 +1,8 @@
 import Events
 import Foundation
-import Invocation
-import RuntimeSupport
+import Identifiers
+import Manifests
+import StatusCodes
 
 /// The body of `POST /hearth/v1/functions/{name}/fire` for events other than document changes.
 struct FiredCloudEvent {

@@ -3,7 +3,7 @@ import Events
 import FirestoreProtos
 import FirestoreWire
 import Foundation
-import RuntimeSupport
+import StatusCodes
 import SwiftProtobuf
 
 /// The body of `POST /hearth/v1/functions/{name}/fire` for a document change that is not stored.

@@ -1,5 +1,5 @@
 import Events
-import Invocation
+import Manifests
 
 extension FunctionDescription {
   /// Creates the description of a deployed function, with a URL or trigger from its endpoint.

@@ -1,8 +1,8 @@
 import Foundation
+import FunctionLogs
 import HTTPSupport
-import Invocation
 import Logging
-import RuntimeSupport
+import StatusCodes
 
 /// A filter for the functions' log lines.
 struct LogFilter: Sendable {

@@ -1,5 +1,4 @@
 import Deployment
-import RuntimeSupport
 
 extension Deployer {
   /// Deploys whenever the functions' sources change, until the task is cancelled.

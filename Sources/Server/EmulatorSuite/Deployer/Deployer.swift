@@ -1,7 +1,7 @@
+import Manifests
 import Deployment
-import Invocation
 import Logging
-import RuntimeSupport
+import StatusCodes
 import TriggerDelivery
 import WorkerPool
 

@@ -1,4 +1,4 @@
-import Invocation
+import Manifests
 import TriggerDelivery
 
 /// A check of functions' triggers, before the functions replace any others.

@@ -1,5 +1,6 @@
 import Foundation
-import RuntimeSupport
+import Identifiers
+import StatusCodes
 
 #if canImport(Darwin)
   import Darwin

@@ -1,8 +1,8 @@
 import Foundation
 import Logging
 import QueryEngine
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 
 /// The service that reads the declared indexes again whenever their file changes.
 ///

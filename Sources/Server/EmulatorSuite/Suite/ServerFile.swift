@@ -1,5 +1,7 @@
 import Foundation
-import RuntimeSupport
+import Identifiers
+import Identity
+import StatusCodes
 
 #if canImport(Darwin)
   import Darwin

@@ -1,5 +1,5 @@
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import Synchronization
 
 /// The service that cancels operations as soon as the suite begins to stop.

@@ -1,9 +1,9 @@
 import Deployment
 import Foundation
 import HTTPSupport
-import Invocation
 import JSONText
 import Logging
+import Manifests
 import SQLiteStorage
 import StorageEngine
 import Synchronization

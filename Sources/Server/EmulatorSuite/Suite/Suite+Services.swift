@@ -1,11 +1,10 @@
+import StatusCodes
 import DataExport
 import Deployment
 import FirestoreEmulator
 import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
-import Invocation
-import RuntimeSupport
 import StorageEngine
 import Synchronization
 import TaskQueues

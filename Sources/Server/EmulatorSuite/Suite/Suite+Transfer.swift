@@ -1,6 +1,6 @@
 import DataExport
 import Foundation
-package import RuntimeSupport
+package import StatusCodes
 import StorageEngine
 
 /// The error of a failed export on exit; an existing export is unchanged.

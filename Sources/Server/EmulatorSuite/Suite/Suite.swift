@@ -8,12 +8,12 @@ import Foundation
 import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
-import Invocation
+import Identifiers
 package import Logging
 import QueryEngine
-import RuntimeSupport
-import SQLiteStorage
 import ServiceLifecycle
+import SQLiteStorage
+import StatusCodes
 import StorageEngine
 import Synchronization
 import TaskQueues

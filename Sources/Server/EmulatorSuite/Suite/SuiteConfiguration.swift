@@ -1,5 +1,5 @@
 package import Deployment
-package import Invocation
+package import FunctionLogs
 
 /// The services of the suite, with the names that `server.json` and the port flags use.
 package enum SuiteService: String, Sendable, Hashable, CaseIterable {

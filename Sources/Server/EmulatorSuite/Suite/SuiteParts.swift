@@ -5,10 +5,8 @@ import DocumentStore
 import EventLog
 import FirestoreEmulator
 import Foundation
-import Invocation
 import Logging
 import QueryEngine
-import RuntimeSupport
 import SQLiteStorage
 import TriggerDelivery
 import VectorIndex

@@ -1,8 +1,9 @@
+import StatusCodes
+import FlowControl
 import HTTP2Server
+import HTTPMessages
 import HTTPSupport
-import Invocation
 import Logging
-import RuntimeSupport
 
 /// A hint for clients that connect to the port of the wrong service.
 ///

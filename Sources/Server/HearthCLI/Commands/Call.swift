@@ -2,8 +2,9 @@ import ArgumentParser
 import DocumentModel
 import EmulatorSuite
 import Foundation
+import HTTPMessages
 import Identity
-import Invocation
+import Manifests
 import OutboundHTTP
 
 /// `hearth call`: invokes a callable and prints its bare result.
@@ -124,7 +125,7 @@ struct Call: AsyncParsableCommand {
   }
 
   /// The maximum size of a chunk or result, equal to the gateway's limit.
-  private static let eventBytesMax = InvocationLimits.bodyBytesMax
+  private static let eventBytesMax = FunctionLimits.bodyBytesMax
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)

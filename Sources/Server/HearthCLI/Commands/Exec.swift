@@ -1,10 +1,11 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
-import Invocation
+import FunctionLogs
+import Identity
 import Logging
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 
 /// `hearth exec`: runs a command with a suite of its own.
 struct Exec: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
-import Invocation
+import FunctionLogs
 import Logging
 
 /// `hearth logs`, also `hearth functions logs`: prints the log lines of functions.

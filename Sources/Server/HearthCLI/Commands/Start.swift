@@ -1,10 +1,11 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import FunctionLogs
 import Logging
 import OutboundHTTP
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 
 /// `hearth start`: runs the suite until it is asked to stop.
 struct Start: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import Deployment
 import EmulatorSuite
 import Foundation
-import Invocation
+import Manifests
 
 extension Doctor {
   /// Checks the running suite, its deployment and its events.

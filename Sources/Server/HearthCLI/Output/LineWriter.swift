@@ -1,6 +1,6 @@
 import Dispatch
+import FlowControl
 import Foundation
-import RuntimeSupport
 import Synchronization
 
 #if canImport(Darwin)

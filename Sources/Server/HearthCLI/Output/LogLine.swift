@@ -1,7 +1,6 @@
 import ArgumentParser
-import Invocation
+import FunctionLogs
 import Logging
-import RuntimeSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

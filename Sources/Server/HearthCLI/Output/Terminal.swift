@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
+import FunctionLogs
 import Logging
-import RuntimeSupport
 import Synchronization
 
 #if canImport(Darwin)

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import FunctionLogs
 
 /// Text whose untrusted parts are escaped for a terminal; only this type carries colors.
 ///

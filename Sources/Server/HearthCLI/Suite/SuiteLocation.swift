@@ -1,8 +1,8 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import Identity
 import OutboundHTTP
-import RuntimeSupport
 
 /// The options through which commands other than `start` find the running suite.
 struct SuiteLocation: ParsableArguments {

@@ -1,8 +1,10 @@
-import HTTPTypes
+import HTTPMessages
 import Invocation
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StatusCodes
 
 /// The owner of a connection, notified of the outcome of its invocation.
 protocol InvocationOwner: AnyObject, Sendable {

@@ -1,3 +1,4 @@
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
@@ -24,7 +25,7 @@ final class WorkerInvocation: Sendable {
   }
 
   /// Receives the outcome of an invocation, once, on any thread.
-  typealias Completion = @Sendable (Result<InvocationResponse, any Error>) -> Void
+  typealias Completion = @Sendable (Result<Response, any Error>) -> Void
 
   let request: InvocationRequest
   /// The caller's event loop; a connection on the same loop is the fastest.
@@ -88,7 +89,7 @@ final class WorkerInvocation: Sendable {
     }
     guard let completion else { return }
     ended(.init(status: head.status.code))
-    completion(.success(InvocationResponse(head: head, body: .whole(body))))
+    completion(.success(Response(head: head, body: .whole(body))))
   }
 
   /// Delivers the head of a response whose body follows in `stream`.
@@ -102,7 +103,7 @@ final class WorkerInvocation: Sendable {
     guard let completion else { return }
     let reader = Reader(invocation: self, stream: stream)
     let body = AsyncThrowingStream { try await reader.stream.next() }
-    completion(.success(InvocationResponse(head: head, body: .stream(body))))
+    completion(.success(Response(head: head, body: .stream(body))))
   }
 
   /// Ends the invocation after its streamed body.

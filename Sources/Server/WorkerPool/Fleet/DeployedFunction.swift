@@ -1,4 +1,4 @@
-package import Invocation
+package import Manifests
 
 /// A function of the current deployment and the settings of its workers.
 package struct DeployedFunction: Sendable, Hashable {

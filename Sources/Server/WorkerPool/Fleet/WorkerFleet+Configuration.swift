@@ -1,7 +1,7 @@
-import Invocation
+package import FlowControl
+import Manifests
 package import NIOCore
 import NIOPosix
-package import RuntimeSupport
 
 extension WorkerFleet {
   /// The time limit of an invocation unless the function sets its own; Firebase's default.
@@ -72,7 +72,7 @@ extension WorkerFleet {
       socketFolder: String = "/tmp",
       environment: [String: String] = [:],
       instancesMax: Int = FunctionEndpoint.instancesDefault,
-      workersMax: Int = InvocationLimits.workersMax,
+      workersMax: Int = FunctionLimits.workersMax,
       startsMax: Int = 4,
       queueMax: Int = 1_000,
       queueBytesMax: Int = 64 << 20,

@@ -1,6 +1,6 @@
-package import Invocation
 import Logging
-import RuntimeSupport
+package import Manifests
+import StatusCodes
 import Synchronization
 
 /// A process that a developer has started in a debugger to run functions temporarily.

@@ -1,8 +1,10 @@
+package import HTTPMessages
 package import Invocation
 package import Logging
+package import Manifests
 package import NIOCore
-import RuntimeSupport
 import ServiceLifecycle
+import StatusCodes
 import Synchronization
 
 /// The service that runs the deployed functions in worker processes.
@@ -42,7 +44,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
 
   // MARK: Invocations
 
-  package func invoke(_ request: InvocationRequest) async throws -> InvocationResponse {
+  package func invoke(_ request: InvocationRequest) async throws -> Response {
     let version = try version(of: request.function)
     let invocation = WorkerInvocation(request)
     return try await withTaskCancellationHandler {
@@ -61,7 +63,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
   package func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
-    completion: @escaping @Sendable (Result<InvocationResponse, any Error>) -> Void
+    completion: @escaping @Sendable (Result<Response, any Error>) -> Void
   ) -> @Sendable () -> Void {
     do {
       let version = try version(of: request.function)

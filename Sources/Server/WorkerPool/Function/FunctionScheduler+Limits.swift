@@ -1,5 +1,5 @@
-import Invocation
-import RuntimeSupport
+import FlowControl
+import Manifests
 
 extension FunctionEndpoint {
   /// True if the requests come from the event log, which delivers them again after a failure.

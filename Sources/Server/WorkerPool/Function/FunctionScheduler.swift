@@ -1,4 +1,4 @@
-import RuntimeSupport
+import FlowControl
 
 /// The scheduler that assigns invocations to workers for one deployed version of a function.
 ///

@@ -1,7 +1,8 @@
+import Manifests
 import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// A deployed version of a function: its scheduler, workers and invocations.

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import FlowControl
 
 /// The pause after a worker's death, which grows with each consecutive death.
 struct RestartPause {

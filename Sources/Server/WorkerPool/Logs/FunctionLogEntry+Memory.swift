@@ -1,4 +1,4 @@
-import Invocation
+import FunctionLogs
 
 extension FunctionLogEntry {
   /// The approximate memory of the entry, used by the bounds of every buffer that holds entries.

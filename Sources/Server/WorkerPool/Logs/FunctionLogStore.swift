@@ -1,6 +1,6 @@
 import DequeModule
-package import Invocation
-package import RuntimeSupport
+package import FlowControl
+package import FunctionLogs
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,6 @@
-import Invocation
+import FlowControl
+import FunctionLogs
 import NIOPosix
-import RuntimeSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,5 @@
 import DequeModule
-import Invocation
+import FunctionLogs
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

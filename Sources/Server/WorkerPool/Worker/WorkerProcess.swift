@@ -1,8 +1,10 @@
+import HTTPMessages
+import Manifests
 import HTTPTypes
 import Invocation
 import Logging
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 import Subprocess
 import Synchronization
 

@@ -315,11 +315,12 @@ private enum Architecture {
 
   static let layers: [String: Int] = [
     "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0,
-    "DocumentModel": 1, "JSONText": 1, "RuntimeSupport": 1, "FirestoreProtos": 1,
-    "LinearRegex": 1,
+    "DocumentModel": 1, "JSONText": 1, "StatusCodes": 1, "FlowControl": 1, "Identifiers": 1,
+    "InvocationContext": 1, "FunctionLogs": 1, "LinearRegex": 1, "FirestoreProtos": 1,
     "Identity": 2, "Events": 2, "Schedules": 2, "StorageEngine": 2, "OutboundHTTP": 2,
-    "Invocation": 2,
-    "EventLog": 3, "SQLiteStorage": 3, "QueryEngine": 3, "VectorIndex": 3,
+    "Manifests": 2, "HTTPMessages": 2,
+    "Invocation": 3, "TaskQueueModel": 3, "EventLog": 3, "SQLiteStorage": 3, "QueryEngine": 3,
+    "VectorIndex": 3,
     "HTTPSupport": 3, "FirestoreWire": 3, "GoogleAccess": 3,
     "JSONTranscoding": 3, "SecurityRules": 3,
     "DocumentStore": 4, "HTTP2Server": 4, "WebChannel": 4, "WorkerPool": 4, "FirestoreClient": 4,

@@ -3,7 +3,7 @@ import HTTPSupport
 import Logging
 import NIOCore
 import NIOHPACK
-import RuntimeSupport
+import StatusCodes
 
 /// The server side of one HTTP/2 connection (RFC 9113): frames, windows and streams.
 ///

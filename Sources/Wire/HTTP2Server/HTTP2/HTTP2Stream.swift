@@ -1,7 +1,7 @@
 import DequeModule
 import HTTPSupport
 import NIOCore
-import RuntimeSupport
+import StatusCodes
 
 /// The handler of a stream's request, called on the connection's event loop only.
 protocol HTTP2Call: AnyObject {

@@ -1,6 +1,6 @@
 import DequeModule
+import HTTPMessages
 import HTTPTypes
-import Invocation
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -479,7 +479,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   private func respond(
     to head: RequestHead,
-    _ body: InvocationRequest.Body,
+    _ body: RequestBody,
     _ context: ChannelHandlerContext,
     hold: TransferHold? = nil
   ) {
@@ -607,12 +607,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Each piece is handed to the system before the next one is requested. If the process then dies,
   /// the piece has still been sent.
   private func writing(
-    _ body: InvocationResponse.Body,
+    _ body: Response.Body,
     _ number: UInt64,
     _ eventLoop: any EventLoop
   ) -> HTTPExchanges.CountedTask {
     let bound = NIOLoopBound(self, eventLoop: eventLoop)
-    let write: InvocationResponse.Body.Write = { piece in
+    let write: Response.Body.Write = { piece in
       try await eventLoop.flatSubmit { bound.value.write(piece, of: number, eventLoop) }.get()
     }
     return service.task {

@@ -1,4 +1,4 @@
-import Invocation
+import HTTPMessages
 import Logging
 import NIOCore
 

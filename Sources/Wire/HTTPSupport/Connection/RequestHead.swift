@@ -1,6 +1,7 @@
+import StatusCodes
+import HTTPMessages
 import HTTPTypes
 import NIOHTTP1
-import RuntimeSupport
 
 /// The head of an HTTP/1 request that conforms to RFC 9112.
 struct RequestHead {

@@ -1,7 +1,8 @@
+import HTTPMessages
 import HTTPTypes
-import Invocation
 import NIOCore
 import NIOHTTP1
+import StatusCodes
 
 /// The way a client detects the end of a response's body, RFC 9112, section 6.
 enum ResponseFraming: Equatable {

@@ -1,6 +1,6 @@
 package import Logging
 import NIOCore
-package import RuntimeSupport
+package import StatusCodes
 import Synchronization
 
 /// A budget for the memory of incoming requests and unread responses on all connections together.

@@ -1,23 +1,18 @@
+package import HTTPMessages
 package import HTTPTypes
-package import Invocation
 package import NIOCore
-
-/// A response of an endpoint.
-///
-/// The type is that of a function's reply, so that replies can be sent unchanged.
-package typealias Response = InvocationResponse
 
 /// A request as an endpoint receives it.
 package struct Request: Sendable {
   package let head: HTTPRequest
   /// The body: whole if its length was announced and small, streamed otherwise; read it only once.
-  package let body: InvocationRequest.Body
+  package let body: RequestBody
   /// The hold for the collected bytes of the body; nil if there is no common limit on memory.
   package let hold: TransferHold?
 
   package init(
     head: HTTPRequest,
-    body: InvocationRequest.Body = .whole(ByteBuffer()),
+    body: RequestBody = .whole(ByteBuffer()),
     hold: TransferHold? = nil
   ) {
     self.head = head

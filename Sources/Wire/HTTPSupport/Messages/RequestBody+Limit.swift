@@ -1,7 +1,7 @@
+package import HTTPMessages
 import HTTPTypes
-package import Invocation
 package import NIOCore
-package import RuntimeSupport
+package import StatusCodes
 import Synchronization
 
 /// An error for a request body that is longer than the endpoint accepts.
@@ -93,12 +93,12 @@ package final class BoundedBody: Sendable {
     var failure: (any Error)?
   }
 
-  private let source: InvocationRequest.Body
+  private let source: RequestBody
   private let bytesMax: Int
   private let hold: TransferHold?
   private let state = Mutex(State())
 
-  fileprivate init(_ source: InvocationRequest.Body, upTo bytesMax: Int, _ hold: TransferHold?) {
+  fileprivate init(_ source: RequestBody, upTo bytesMax: Int, _ hold: TransferHold?) {
     self.source = source
     self.bytesMax = bytesMax
     self.hold = hold
@@ -108,7 +108,7 @@ package final class BoundedBody: Sendable {
   package var failure: (any Error)? { state.withLock { $0.failure } }
 
   /// The body, to be read once.
-  package var body: InvocationRequest.Body {
+  package var body: RequestBody {
     guard case .stream(let pieces) = source else { return source }
     return .stream(AsyncThrowingStream { try await self.next(of: pieces) })
   }
@@ -116,7 +116,7 @@ package final class BoundedBody: Sendable {
   /// Returns the body once it is complete or `bytesMin` bytes have arrived.
   ///
   /// Like `body`, the result is to be read once. Throws the errors of reading the body.
-  package func readAhead(_ bytesMin: Int) async throws -> InvocationRequest.Body {
+  package func readAhead(_ bytesMin: Int) async throws -> RequestBody {
     guard case .stream(let pieces) = source else { return source }
     var collected = ByteBuffer()
     while collected.readableBytes < bytesMin {

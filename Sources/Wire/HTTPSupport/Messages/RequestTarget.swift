@@ -1,4 +1,4 @@
-package import RuntimeSupport
+package import StatusCodes
 
 /// The parameters of a URL's query in order; a name may occur more than once.
 package struct QueryParameters: Sendable, Hashable {

@@ -1,8 +1,8 @@
+package import HTTPMessages
 package import HTTPTypes
-package import Invocation
 import JSONText
 package import NIOCore
-package import RuntimeSupport
+package import StatusCodes
 
 #if canImport(FoundationEssentials)
   package import FoundationEssentials
@@ -15,7 +15,7 @@ extension Response {
   package init(
     status: HTTPResponse.Status,
     headers: HTTPFields = [:],
-    body: InvocationResponse.Body = .whole(ByteBuffer())
+    body: Response.Body = .whole(ByteBuffer())
   ) {
     self.init(head: HTTPResponse(status: status, headerFields: headers), body: body)
   }

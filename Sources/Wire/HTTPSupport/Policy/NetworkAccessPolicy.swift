@@ -1,5 +1,5 @@
 package import HTTPTypes
-package import RuntimeSupport
+package import StatusCodes
 
 /// The policy on who may use the suite's ports, checked before any handler runs.
 ///

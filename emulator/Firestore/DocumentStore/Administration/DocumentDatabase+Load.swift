@@ -3,7 +3,7 @@ import EventLog
 import Events
 import Identity
 import QueryEngine
-package import RuntimeSupport
+package import StatusCodes
 import StorageEngine
 import Synchronization
 

@@ -1,6 +1,6 @@
 package import DocumentModel
 import Events
-import RuntimeSupport
+import StatusCodes
 
 /// The effects of one commit's writes on the documents they name, computed from values alone.
 ///

@@ -3,7 +3,7 @@ import EventLog
 import Events
 package import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 

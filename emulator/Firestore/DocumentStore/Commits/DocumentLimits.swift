@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The limits of Firestore's Standard edition that the store enforces on names and values.
 ///

@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The checks of resource names, which throw production's errors.
 enum NameValidation {

@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The checks of a write before anything is read: names, field names, values and transforms.
 enum WriteValidation {

@@ -4,7 +4,7 @@ import Events
 package import Identity
 import Logging
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 

@@ -1,7 +1,7 @@
 import DequeModule
 import DocumentModel
 import Identity
-package import RuntimeSupport
+package import StatusCodes
 import Synchronization
 
 /// A client's listener: its targets in one database and the queue of events for the client.

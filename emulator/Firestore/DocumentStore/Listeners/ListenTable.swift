@@ -3,7 +3,7 @@ import DocumentModel
 import EventLog
 import Events
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 
 /// The moment from which a subscriber's access has to be rechecked.
 struct AccessMoment: Sendable {

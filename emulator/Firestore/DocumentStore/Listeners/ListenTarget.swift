@@ -1,5 +1,5 @@
 package import DocumentModel
-package import RuntimeSupport
+package import StatusCodes
 import Synchronization
 
 /// The subject of a listener: a query or a set of documents.

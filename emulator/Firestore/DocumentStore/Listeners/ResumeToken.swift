@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The read time up to which a listener has received every change.
 ///

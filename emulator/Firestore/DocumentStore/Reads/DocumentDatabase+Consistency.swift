@@ -2,7 +2,7 @@ import DocumentModel
 import EventLog
 import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 

@@ -2,7 +2,7 @@ import DocumentModel
 import HeapModule
 import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 
 extension DocumentDatabase {
   /// The maximum number of found documents whose contents are in memory at a time.

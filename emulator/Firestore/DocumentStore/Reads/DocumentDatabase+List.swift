@@ -1,7 +1,7 @@
 package import DocumentModel
 package import Identity
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 
 package struct ListedDocument: Sendable, Hashable {

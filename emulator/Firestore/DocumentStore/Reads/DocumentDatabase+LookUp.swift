@@ -1,7 +1,7 @@
 package import DocumentModel
 package import Identity
 import QueryEngine
-package import RuntimeSupport
+package import StatusCodes
 import StorageEngine
 import Synchronization
 

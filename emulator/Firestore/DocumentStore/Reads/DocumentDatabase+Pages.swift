@@ -1,7 +1,6 @@
 package import DocumentModel
 import EventLog
 import QueryEngine
-import RuntimeSupport
 import StorageEngine
 import Synchronization
 

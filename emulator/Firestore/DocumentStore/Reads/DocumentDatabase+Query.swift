@@ -1,9 +1,9 @@
 package import DocumentModel
-package import Identity
 import EventLog
 import Events
+package import Identity
 package import QueryEngine
-import RuntimeSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 

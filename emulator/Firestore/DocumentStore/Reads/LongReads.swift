@@ -1,6 +1,5 @@
 import DequeModule
 import Foundation
-import RuntimeSupport
 import Synchronization
 
 #if canImport(Glibc)

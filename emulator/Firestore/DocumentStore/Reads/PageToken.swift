@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The start of a list's next page, in a form that is opaque to clients.
 ///

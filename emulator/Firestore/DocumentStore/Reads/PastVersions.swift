@@ -2,7 +2,7 @@ import DocumentModel
 package import EventLog
 import Events
 import QueryEngine
-import RuntimeSupport
+import StatusCodes
 package import StorageEngine
 
 /// The before-images of changed documents, which allow reading a snapshot as of an earlier time.

@@ -1,7 +1,6 @@
 import DocumentModel
 import EventLog
 import QueryEngine
-import RuntimeSupport
 import StorageEngine
 
 /// A reader of a storage snapshot as of a time.

@@ -1,6 +1,6 @@
 package import DocumentModel
 package import Identity
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 extension DocumentDatabase {

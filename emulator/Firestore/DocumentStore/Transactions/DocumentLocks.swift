@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 import Synchronization
 
 /// The lock table together with the tasks that wait for its locks.

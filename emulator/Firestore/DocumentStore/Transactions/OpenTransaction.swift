@@ -1,6 +1,7 @@
 import DequeModule
 package import DocumentModel
-import RuntimeSupport
+import Identifiers
+import StatusCodes
 
 /// The token of a transaction, opaque to clients.
 package struct TransactionID: Sendable, Hashable {

@@ -2,8 +2,8 @@ package import DocumentModel
 package import DocumentStore
 package import Identity
 package import Logging
-import RuntimeSupport
 package import SecurityRules
+import StatusCodes
 import Synchronization
 
 /// An access policy that applies security rules to every request except the administrator's.

@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// A collector that takes documents in any order and keeps the first ones in final order.
 ///

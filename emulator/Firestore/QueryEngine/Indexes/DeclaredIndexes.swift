@@ -1,5 +1,5 @@
 import DocumentModel
-package import RuntimeSupport
+package import StatusCodes
 
 #if canImport(FoundationEssentials)
   package import FoundationEssentials

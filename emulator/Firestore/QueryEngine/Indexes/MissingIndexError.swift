@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

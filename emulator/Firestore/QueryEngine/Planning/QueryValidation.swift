@@ -1,5 +1,5 @@
 import DocumentModel
-import RuntimeSupport
+import StatusCodes
 
 /// The checks that production makes before it runs a query, with production's messages.
 ///

@@ -1,4 +1,4 @@
-import RuntimeSupport
+import FlowControl
 import Testing
 
 @Suite("Once each")

@@ -1,48 +1,3 @@
-/// The functions of a binary, in the JSON form of Firebase's `functions.yaml` (`v1alpha1`).
-///
-/// A worker outputs it on request (`FUNCTIONS_MANIFEST_OUTPUT_PATH`, `GET /__/functions.yaml`). The
-/// deployment validates it; the gateway and the triggers read it.
-package struct FunctionManifest: Codable, Sendable, Hashable {
-  package var specVersion: String
-  /// The endpoints by function name.
-  package var endpoints: [String: FunctionEndpoint]
-
-  /// Creates a manifest of the current version.
-  package init(endpoints: [String: FunctionEndpoint]) {
-    self.specVersion = "v1alpha1"
-    self.endpoints = endpoints
-  }
-}
-
-extension FunctionEndpoint {
-  /// The default number of invocations that one worker runs at once, as in Cloud Run.
-  package static let concurrencyDefault = 80
-  /// The default maximum number of workers of a function.
-  package static let instancesDefault = 4
-
-  /// The number of invocations that all workers of the function together run at once.
-  package var capacity: Int {
-    let each = max(1, concurrency ?? Self.concurrencyDefault)
-    let (product, isTooLarge) = each.multipliedReportingOverflow(by: instances)
-    return isTooLarge ? .max : product
-  }
-
-  /// The maximum number of workers of the function.
-  package var instances: Int { max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault) }
-
-  /// Returns the number of invocations that may run isolated at once, each in its own worker.
-  ///
-  /// Isolated invocations may use all `instances` workers of the function, because the pool starts
-  /// one more worker for the other invocations. The sender of isolated invocations and the pool
-  /// that runs them both use this number.
-  package static func isolatedMax(instances: Int) -> Int {
-    min(max(1, instances), isolatedInstancesMax)
-  }
-
-  /// The most workers that a crash may cause to start, so that other functions still find a place.
-  private static let isolatedInstancesMax = 8
-}
-
 /// One function: its options and exactly one trigger.
 package struct FunctionEndpoint: Codable, Sendable, Hashable {
   package var entryPoint: String
@@ -70,9 +25,9 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
 
   /// The longest `timeoutSeconds` that Cloud Functions allows for the function's trigger.
   package var timeoutSecondsMax: Int {
-    if eventTrigger != nil { return InvocationLimits.eventSecondsMax }
+    if eventTrigger != nil { return FunctionLimits.eventSecondsMax }
     return scheduleTrigger == nil && taskQueueTrigger == nil
-      ? InvocationLimits.requestSecondsMax : InvocationLimits.backgroundSecondsMax
+      ? FunctionLimits.requestSecondsMax : FunctionLimits.backgroundSecondsMax
   }
 
   /// Creates an endpoint on `gcfv2`; the caller sets exactly one trigger.
@@ -201,4 +156,33 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
       self.maxDoublings = maxDoublings
     }
   }
+}
+
+extension FunctionEndpoint {
+  /// The default number of invocations that one worker runs at once, as in Cloud Run.
+  package static let concurrencyDefault = 80
+  /// The default maximum number of workers of a function.
+  package static let instancesDefault = 4
+
+  /// The number of invocations that all workers of the function together run at once.
+  package var capacity: Int {
+    let each = max(1, concurrency ?? Self.concurrencyDefault)
+    let (product, isTooLarge) = each.multipliedReportingOverflow(by: instances)
+    return isTooLarge ? .max : product
+  }
+
+  /// The maximum number of workers of the function.
+  package var instances: Int { max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault) }
+
+  /// Returns the number of invocations that may run isolated at once, each in its own worker.
+  ///
+  /// Isolated invocations may use all `instances` workers of the function, because the pool starts
+  /// one more worker for the other invocations. The sender of isolated invocations and the pool
+  /// that runs them both use this number.
+  package static func isolatedMax(instances: Int) -> Int {
+    min(max(1, instances), isolatedInstancesMax)
+  }
+
+  /// The most workers that a crash may cause to start, so that other functions still find a place.
+  private static let isolatedInstancesMax = 8
 }

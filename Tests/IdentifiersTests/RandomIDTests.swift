@@ -1,6 +1,6 @@
-import RuntimeSupport
-import TestSupport
+import Identifiers
 import Testing
+import TestSupport
 
 @Suite("Random ids")
 struct RandomIDTests {

@@ -16,10 +16,10 @@ extension FunctionEndpoint {
   private var numberProblems: [String] {
     var problems = [
       Self.problem("timeout", timeoutSeconds, 1...timeoutSecondsMax, unit: " s"),
-      Self.problem("memory", availableMemoryMb, InvocationLimits.memoryMebibytes, unit: " MiB"),
-      Self.problem("concurrency", concurrency, 1...InvocationLimits.concurrencyMax),
-      Self.problem("minInstances", minInstances, 0...InvocationLimits.instancesMax),
-      Self.problem("maxInstances", maxInstances, 1...InvocationLimits.instancesMax),
+      Self.problem("memory", availableMemoryMb, FunctionLimits.memoryMebibytes, unit: " MiB"),
+      Self.problem("concurrency", concurrency, 1...FunctionLimits.concurrencyMax),
+      Self.problem("minInstances", minInstances, 0...FunctionLimits.instancesMax),
+      Self.problem("maxInstances", maxInstances, 1...FunctionLimits.instancesMax),
     ].compactMap(\.self)
     if let minInstances, let maxInstances, minInstances > maxInstances {
       problems.append(
@@ -44,14 +44,14 @@ extension FunctionEndpoint {
     let retries = [
       eventTrigger?.retryConfig, scheduleTrigger?.retryConfig, taskQueueTrigger?.retryConfig,
     ]
-    let times = 0...InvocationLimits.retrySecondsMax
+    let times = 0...FunctionLimits.retrySecondsMax
     return retries.compactMap(\.self).flatMap { retry in
       var problems = [
         Self.problem("maxRetrySeconds", retry.maxRetrySeconds, times),
         Self.problem("minBackoffSeconds", retry.minBackoffSeconds, times),
         Self.problem("maxBackoffSeconds", retry.maxBackoffSeconds, times),
         Self.problem("maxDoublings", retry.maxDoublings, 0...Int.max),
-        Self.problem("retryCount", retry.retryCount, 0...InvocationLimits.scheduleRetriesMax),
+        Self.problem("retryCount", retry.retryCount, 0...FunctionLimits.scheduleRetriesMax),
       ].compactMap(\.self)
       if let attempts = retry.maxAttempts, attempts < 1, attempts != -1 {
         problems.append("has a maxAttempts of \(attempts); give 1 or more, or -1 for no bound.")
@@ -68,17 +68,17 @@ extension FunctionEndpoint {
     for (list, count) in [
       ("regions", region.count), ("secrets", secrets.count),
       ("event filters", filters.count + patterns.count),
-    ] where count > InvocationLimits.listMax {
-      problems.append("has \(count) \(list); give at most \(InvocationLimits.listMax).")
+    ] where count > FunctionLimits.listMax {
+      problems.append("has \(count) \(list); give at most \(FunctionLimits.listMax).")
     }
     let texts =
       [entryPoint, platform, eventTrigger?.eventType, scheduleTrigger?.timeZone]
       .compactMap(\.self) + region + secrets + filters.flatMap { [$0.key, $0.value] }
       + patterns.flatMap { [$0.key, $0.value] }
-    if let text = texts.first(where: { $0.utf8.count > InvocationLimits.textBytesMax }) {
+    if let text = texts.first(where: { $0.utf8.count > FunctionLimits.textBytesMax }) {
       problems.append(
         "has a text of \(text.utf8.count) bytes, \"\(text.prefix(40))…\"; give at most "
-          + "\(InvocationLimits.textBytesMax)."
+          + "\(FunctionLimits.textBytesMax)."
       )
     }
     // The messages below repeat texts, so a text that is too long must not reach them.

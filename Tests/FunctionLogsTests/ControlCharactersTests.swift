@@ -1,4 +1,4 @@
-import RuntimeSupport
+import FunctionLogs
 import Testing
 
 @Suite("Control characters")

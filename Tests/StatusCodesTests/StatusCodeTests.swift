@@ -1,4 +1,4 @@
-import RuntimeSupport
+import StatusCodes
 import Testing
 
 @Suite("Status codes")

@@ -1,5 +1,5 @@
 /// The limits on functions and on requests to them, mostly those of Cloud Functions.
-package enum InvocationLimits {
+package enum FunctionLimits {
   /// The maximum body size of a call or an event.
   package static let bodyBytesMax = 10 << 20
   /// The maximum body size of a request to an HTTP function.

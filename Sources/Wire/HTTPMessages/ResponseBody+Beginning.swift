@@ -1,7 +1,7 @@
 package import NIOCore
 import Synchronization
 
-extension InvocationResponse.Body {
+extension Response.Body {
   /// Returns the first bytes of the body, at most `bytesMax`.
   ///
   /// The rest of a longer body is read and discarded, so that the function can finish. After

@@ -1,18 +1,3 @@
-/// An error with a status to send to the client.
-package protocol StatusConvertible: Error {
-  var statusCode: StatusCode { get }
-
-  /// The message sent to the client; never contains secrets or document contents.
-  var statusMessage: String { get }
-
-  /// Further details for programs; empty by default.
-  var statusDetails: [StatusDetail] { get }
-}
-
-extension StatusConvertible {
-  package var statusDetails: [StatusDetail] { [] }
-}
-
 /// A plain status error, for modules that need only a code and a sentence.
 package struct StatusError: StatusConvertible, CustomStringConvertible, Equatable {
   package var statusCode: StatusCode

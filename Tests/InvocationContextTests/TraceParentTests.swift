@@ -1,4 +1,4 @@
-import RuntimeSupport
+import InvocationContext
 import Testing
 
 @Suite("traceparent")

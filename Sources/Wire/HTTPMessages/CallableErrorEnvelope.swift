@@ -1,5 +1,5 @@
 import JSONText
-package import RuntimeSupport
+package import StatusCodes
 
 /// The response body that reports an error to a callable's client.
 package enum CallableErrorEnvelope {
