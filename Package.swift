@@ -121,32 +121,12 @@ func modules() -> [Target] {
     ),
 
     // 2: contracts
-    module(
-      "Identity",
-      in: "Sources/Values",
-      ["StatusCodes", "JWTKit"]
-    ),
-    module(
-      "Events",
-      in: "Sources/Values",
-      ["DocumentModel", "StatusCodes"]
-    ),
-    module(
-      "Schedules",
-      in: "Sources/Values",
-      ["DocumentModel", "StatusCodes"]
-    ),
-    module(
-      "StorageEngine",
-      in: "Sources/Storage",
-      ["StatusCodes"]
-    ),
-    module(
-      "OutboundHTTP",
-      in: "Sources/Author",
-      ["CCurl", "StatusCodes"]
-    ),
-    module("Manifests", in: "Sources/Values", []),
+    module("Identity", in: "Sources/Values", ["JSONText", "StatusCodes", "JWTKit"]),
+    module("Events", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
+    module("Schedules", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
+    module("StorageEngine", in: "Sources/Storage", ["StatusCodes"]),
+    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "StatusCodes"]),
+    module("Manifests", in: "Sources/Values"),
     module(
       "HTTPMessages",
       in: "Sources/Wire",
@@ -177,8 +157,8 @@ func modules() -> [Target] {
       "QueryEngine",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "Events", "StatusCodes", "StorageEngine", "DequeModule", "HeapModule",
-        "Logging",
+        "DocumentModel", "Events", "JSONText", "StatusCodes", "StorageEngine", "DequeModule",
+        "HeapModule", "Logging",
       ]
     ),
     module(
@@ -204,11 +184,7 @@ func modules() -> [Target] {
       in: "Sources/Wire",
       ["DocumentModel", "Events", "FirestoreProtos", "StatusCodes", "SwiftProtobuf"]
     ),
-    module(
-      "JSONTranscoding",
-      in: "Sources/Wire",
-      ["StatusCodes", "SwiftProtobuf"]
-    ),
+    module("JSONTranscoding", in: "Sources/Wire", ["StatusCodes", "SwiftProtobuf"]),
     module(
       "GoogleAccess",
       in: "Sources/Wire",
@@ -245,9 +221,9 @@ func modules() -> [Target] {
       "WorkerPool",
       in: "Sources/Server",
       [
-        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "Manifests", "StatusCodes",
-        "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix",
-        "ServiceLifecycle", "Subprocess", "SystemPackage",
+        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "Manifests",
+        "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1",
+        "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage",
       ]
     ),
     module(
@@ -283,8 +259,8 @@ func modules() -> [Target] {
       "DataExport",
       in: "emulator",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "StatusCodes",
-        "StorageEngine", "VectorIndex", "SwiftProtobuf",
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText",
+        "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
     module(
@@ -329,7 +305,7 @@ func modules() -> [Target] {
       "Deployment",
       in: "Sources/Server",
       [
-        "Events", "Identifiers", "Manifests", "Schedules", "StatusCodes", "WorkerPool",
+        "Events", "Identifiers", "JSONText", "Manifests", "Schedules", "StatusCodes", "WorkerPool",
         "DequeModule", "Logging", "Subprocess", "SystemPackage",
       ]
     ),
@@ -358,8 +334,9 @@ func topLayer() -> [Target] {
       in: "Sources/Server",
       [
         "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
-        "HTTPMessages", "Identity", "Manifests", "OutboundHTTP", "SecurityRules", "StatusCodes",
-        "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess", "SystemPackage",
+        "HTTPMessages", "Identity", "JSONText", "Manifests", "OutboundHTTP", "SecurityRules",
+        "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess",
+        "SystemPackage",
       ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [

@@ -1,3 +1,4 @@
+import JSONText
 package import DocumentModel
 package import DocumentStore
 import FirestoreWire
@@ -203,10 +204,8 @@ package struct DataExporter: Sendable {
   static func metadataName(_ name: String) -> String { name + DocumentMetadata.suffix }
 
   private static func write(_ metadata: some Encodable, to path: String) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let file = try ExportFileWriter(path: path)
-    try file.append(line: try encoder.encode(metadata))
+    try file.append(line: try JSONEncoder.stable(isPretty: true).encode(metadata))
     _ = try file.finish()
   }
 

@@ -1,3 +1,4 @@
+import JSONText
 package import DocumentModel
 package import DocumentStore
 import Foundation
@@ -256,7 +257,7 @@ package final class DataImporter: Sendable {
   private func begin(_ path: String) async throws {
     let note = Unfinished(path: path, startTime: now().description)
     var batch = StorageBatch()
-    batch.put(Self.noteKeyspace, [], Array(try JSONEncoder().encode(note)))
+    batch.put(Self.noteKeyspace, [], Array(try JSONEncoder.stable().encode(note)))
     try await storage.commit(batch)
   }
 

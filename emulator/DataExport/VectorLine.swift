@@ -1,3 +1,4 @@
+import JSONText
 import Foundation
 import StatusCodes
 import VectorIndex
@@ -48,8 +49,7 @@ struct VectorLine: Codable {
 
   /// Returns the line without its line feed; equal vectors have equal lines.
   static func bytes(_ row: VectorPage.Row) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let encoder = JSONEncoder.stable()
     return try encoder.encode(VectorLine(row))
   }
 

@@ -1,3 +1,4 @@
+import JSONText
 import Manifests
 
 #if canImport(FoundationEssentials)
@@ -51,14 +52,15 @@ struct DeploymentFolder: Sendable {
 
   /// Writes the record and makes it the current one, atomically even if the machine crashes.
   func makeCurrent(_ record: DeploymentRecord) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     try FileManager.default.createDirectory(
       atPath: folder(record.id),
       withIntermediateDirectories: true
     )
     let recordPath = recordPath(record.id)
-    try encoder.encode(record).write(to: URL(filePath: recordPath), options: .atomic)
+    try JSONEncoder.stable(isPretty: true).encode(record).write(
+      to: URL(filePath: recordPath),
+      options: .atomic
+    )
     try Self.sync(recordPath)
     try Self.sync(folder(record.id))
     try makeCurrent(record.id)
@@ -134,7 +136,7 @@ struct DeploymentFolder: Sendable {
       return try FileManager.default.removeItem(atPath: startsPath)
     }
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    try JSONEncoder().encode(starts).write(to: URL(filePath: startsPath), options: .atomic)
+    try JSONEncoder.stable().encode(starts).write(to: URL(filePath: startsPath), options: .atomic)
     guard starts.starting != nil else { return }
     try Self.sync(startsPath)
     try Self.sync(path)

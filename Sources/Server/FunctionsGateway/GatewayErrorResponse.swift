@@ -73,5 +73,5 @@ struct GatewayErrorResponse: Equatable {
   /// The error as the last event of a stream.
   var frame: ByteBuffer { ServerSentEvents.frame(json) }
 
-  private var json: [UInt8] { CallableErrorEnvelope.json(code, message) }
+  private var json: [UInt8] { GoogleErrorBody.callable(code, message) }
 }

@@ -1,3 +1,5 @@
+import JSONText
+
 #if canImport(FoundationEssentials)
   package import FoundationEssentials
 #else
@@ -30,7 +32,7 @@ package enum HubToken {
 
   /// Returns the contents of a hub's pointer file.
   package static func pointer(serverFile: String) throws -> Data {
-    try JSONEncoder().encode(Pointer(serverFile: serverFile))
+    try JSONEncoder.stable().encode(Pointer(serverFile: serverFile))
   }
 
   /// Returns the path of the pointer file for the hub at an address.

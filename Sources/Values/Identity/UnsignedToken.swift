@@ -1,3 +1,5 @@
+import JSONText
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -18,8 +20,7 @@ package enum UnsignedToken {
     issuedAt: Int64 = 0
   ) throws -> String {
     let payload = Payload(uid: uid, project: project, issuedAt: issuedAt, claims: claims)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let encoder = JSONEncoder.stable()
     let header = Base64URL.encode(Array(#"{"alg":"none","type":"JWT"}"#.utf8))
     return "\(header).\(Base64URL.encode(try encoder.encode(payload)))."
   }

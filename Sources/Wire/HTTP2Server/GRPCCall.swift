@@ -253,18 +253,13 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
   }
 
   private func status(of error: any Error) -> StatusError {
-    switch error {
-    case let error as any StatusConvertible:
-      return StatusError(error.statusCode, error.statusMessage)
-    case is CancellationError:
-      return StatusError(.cancelled, "The call was cancelled.")
-    default:
+    let error = StatusError.publicError(for: error) {
       server.logger.error(
         "A call failed without a status",
-        metadata: ["grpc.path": "\(context.path)", "error": "\(error)"]
+        metadata: ["grpc.path": "\(context.path)", "error": "\($0)"]
       )
-      return StatusError(.internal, "Internal error.")
     }
+    return StatusError(error.statusCode, error.statusMessage)
   }
 
   // MARK: Outbound

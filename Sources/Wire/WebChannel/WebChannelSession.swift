@@ -1,3 +1,4 @@
+import HTTPMessages
 import HTTPSupport
 import JSONText
 import StatusCodes
@@ -64,7 +65,9 @@ final class WebChannelSession: Sendable {
           do {
             try await handler()
           } catch {
-            self.change { $0.append(payload: "[\(Self.text(of: error))]") }
+            self.change {
+              $0.append(payload: "[\(GoogleErrorBody.rest(StatusError.publicError(for: error)))]")
+            }
           }
           self.change { $0.complete() }
           await self.delivered()
@@ -123,13 +126,6 @@ final class WebChannelSession: Sendable {
       return present.set(lengths.now)
     }
     if !isKept { end() }
-  }
-
-  /// Returns an error in the form that clients expect.
-  private static func text(of error: any Error) -> String {
-    let error = error as? any StatusConvertible ?? StatusError(.internal, "Internal error.")
-    return #"{"error":{"code":\#(error.statusCode.httpStatus),"message":"#
-      + jsonQuoted(error.statusMessage) + #","status":"\#(error.statusCode.name)"}}"#
   }
 
   // MARK: From the client

@@ -43,7 +43,7 @@ extension FirestoreService {
       return try await answer(route, request)
     } catch {
       let reported = publicError(for: error)
-      let body = JSONPayload.error(reported)
+      let body = GoogleErrorBody.rest(reported)
       return .json(
         route.isStreamed ? "[\(body)]" : body,
         status: .numbered(reported.statusCode.httpStatus)

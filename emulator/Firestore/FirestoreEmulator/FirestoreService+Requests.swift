@@ -84,12 +84,8 @@ extension FirestoreService {
   ///
   /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
   package func publicError(for error: any Error) -> any StatusConvertible {
-    switch error {
-    case let error as any StatusConvertible: return error
-    case is CancellationError: return StatusError(.cancelled, "The request was cancelled.")
-    default:
-      logger.error("A Firestore request failed inside", metadata: ["error": "\(error)"])
-      return StatusError(.internal, "Internal error.")
+    StatusError.publicError(for: error) {
+      logger.error("A Firestore request failed inside", metadata: ["error": "\($0)"])
     }
   }
 }

@@ -47,33 +47,6 @@ enum JSONPayload {
     }
   }
 
-  /// Returns an error as JSON text.
-  static func error(_ error: any StatusConvertible) -> String {
-    let details = error.statusDetails.map(detail).joined(separator: ",")
-    return "{\"error\":{\"code\":\(error.statusCode.httpStatus),"
-      + "\"message\":\(jsonQuoted(error.statusMessage)),\"status\":\"\(error.statusCode.name)\""
-      + (details.isEmpty ? "" : ",\"details\":[\(details)]") + "}}"
-  }
-
-  private static func detail(_ detail: StatusDetail) -> String {
-    switch detail {
-    case .badRequest(let violations):
-      let list = violations.map { violation in
-        "{" + (violation.field.map { "\"field\":\(jsonQuoted($0))," } ?? "")
-          + "\"description\":\(jsonQuoted(violation.description))}"
-      }
-      return "{\"@type\":\"type.googleapis.com/google.rpc.BadRequest\",\"fieldViolations\":["
-        + list.joined(separator: ",") + "]}"
-    case .errorInfo(let reason, let metadata):
-      let pairs = metadata.sorted { $0.key < $1.key }.map {
-        "\(jsonQuoted($0.key)):\(jsonQuoted($0.value))"
-      }
-      return "{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reason\":\"\(reason)\","
-        + "\"domain\":\"firestore.googleapis.com\""
-        + (pairs.isEmpty ? "" : ",\"metadata\":{\(pairs.joined(separator: ","))}") + "}"
-    }
-  }
-
   /// Returns a response that streams messages as an array.
   static func array(_ messages: StreamReplies<some Message>) -> Response {
     Response(

@@ -196,7 +196,7 @@ package struct FunctionHost: FunctionInvoker {
         TimedBody(
           deadline: deadline,
           lastEvent: function.trigger == .callable
-            ? ServerSentEvents.frame(CallableErrorEnvelope.json(.deadlineExceeded, late(request)))
+            ? ServerSentEvents.frame(GoogleErrorBody.callable(.deadlineExceeded, late(request)))
             : nil
         )
       }

@@ -1,3 +1,4 @@
+import JSONText
 package import Manifests
 
 #if canImport(FoundationEssentials)
@@ -11,10 +12,9 @@ extension FunctionManifest {
   ///
   /// The keys are sorted so that equal apps produce equal text.
   package var json: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
-      return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
+      return String(decoding: try JSONEncoder.stable(isPretty: true).encode(self), as: UTF8.self)
+        + "\n"
     } catch {
       preconditionFailure("a manifest holds only strings, numbers and booleans: \(error)")
     }

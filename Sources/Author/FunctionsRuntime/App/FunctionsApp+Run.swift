@@ -89,7 +89,7 @@ extension FunctionsApp: Service {
       let group = ServiceGroup(configuration: configuration)
       try await group.run()
     } catch {
-      StandardStreams.exit(reporting: Self.text(error))
+      StandardStreams.exit(reporting: StatusError.message(of: error))
     }
   }
 
@@ -158,10 +158,6 @@ extension FunctionsApp: Service {
   private static func fetchesEnvironmentLate() async -> Bool {
     guard HubClient(environment: ProcessInfo.processInfo.environment) != nil else { return false }
     return await environmentIsLate()
-  }
-
-  private static func text(_ error: any Error) -> String {
-    (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
   }
 }
 

@@ -1,3 +1,4 @@
+import JSONText
 package import DocumentModel
 import FunctionLogs
 package import Logging
@@ -58,8 +59,7 @@ package struct WorkerLogHandler: LogHandler {
       executionID: RunningInvocation.current?.id,
       metadata: all.isEmpty ? nil : all.mapValues { Self.bounded($0.description) }
     )
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let encoder = JSONEncoder.stable()
     do {
       let trace = RunningInvocation.current?.trace
       if case .hearth = form { line.trace = trace?.traceID }

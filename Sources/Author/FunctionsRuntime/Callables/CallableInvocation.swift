@@ -108,7 +108,7 @@ struct CallableInvocation: Sendable {
     }
     let code = error.code == .ok ? .internal : error.code
     return Outcome(
-      json: CallableErrorEnvelope.json(code, error.message, details: details),
+      json: GoogleErrorBody.callable(code, error.message, details: details),
       status: .numbered(code.httpStatus)
     )
   }

@@ -52,7 +52,7 @@ enum CallableReply {
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
   ) -> Response {
-    let json = CallableErrorEnvelope.json(code, message)
+    let json = GoogleErrorBody.callable(code, message)
     if ServerSentEvents.areWanted(by: request) {
       return eventStream(for: request, origins) { try await $0(ServerSentEvents.frame(json)) }
     }

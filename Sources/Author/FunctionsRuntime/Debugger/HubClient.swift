@@ -1,3 +1,4 @@
+import JSONText
 import HTTPMessages
 import Identity
 import Manifests
@@ -62,7 +63,7 @@ struct HubClient: Sendable {
       method: "POST",
       url: "http://\(address)/hearth/v1/workers",
       headers: headers,
-      body: Array(try JSONEncoder().encode(registration)),
+      body: Array(try JSONEncoder.stable().encode(registration)),
       timeout: nil
     )
     let response = try await http.stream(request)

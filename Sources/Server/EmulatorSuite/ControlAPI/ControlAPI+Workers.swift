@@ -1,3 +1,4 @@
+import JSONText
 import Deployment
 import Foundation
 import HTTPMessages
@@ -64,7 +65,7 @@ extension ControlAPI {
       do {
         try await client.whileConnected {
           try await hold(worker, id) { line in
-            try await write(ByteBuffer(bytes: try JSONEncoder().encode(line) + [0x0A]))
+            try await write(ByteBuffer(bytes: try JSONEncoder.stable().encode(line) + [0x0A]))
           }
         }
       } catch {

@@ -1,3 +1,4 @@
+import JSONText
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -155,7 +156,7 @@ struct ControlAPI: Sendable {
   static func line(_ value: any Encodable) -> ByteBuffer {
     // Encoding strings, numbers and Booleans never fails; a value that cannot be encoded is left
     // out.
-    ByteBuffer(bytes: ((try? JSONEncoder().encode(value)) ?? Data()) + [0x0A])
+    ByteBuffer(bytes: ((try? JSONEncoder.stable().encode(value)) ?? Data()) + [0x0A])
   }
 
   /// The maximum number of past log lines in a response.

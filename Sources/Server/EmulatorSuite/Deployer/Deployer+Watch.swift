@@ -1,3 +1,4 @@
+import StatusCodes
 import Deployment
 
 extension Deployer {
@@ -22,7 +23,7 @@ extension Deployer {
         report(.watched(line, isProblem: false))
       } catch {
         if (error as? DeploymentError)?.isBusy == true { return false }
-        report(.watched("\(Self.text(error))\n\(Self.keeps)", isProblem: true))
+        report(.watched("\(StatusError.message(of: error))\n\(Self.keeps)", isProblem: true))
       }
     case .reload(let files):
       do {
@@ -31,7 +32,7 @@ extension Deployer {
         report(.watched(text, isProblem: false))
       } catch {
         if (error as? DeploymentError)?.isBusy == true { return false }
-        report(.watched("\(Self.text(error))\n\(Self.keeps)", isProblem: true))
+        report(.watched("\(StatusError.message(of: error))\n\(Self.keeps)", isProblem: true))
       }
     case .pause(let files):
       report(

@@ -23,7 +23,7 @@ struct Deployer: Sendable {
     } catch {
       logger.error(
         "The last deployment cannot be served",
-        metadata: ["error": "\(Self.text(error))"]
+        metadata: ["error": "\(StatusError.message(of: error))"]
       )
       return false
     }
@@ -47,7 +47,7 @@ struct Deployer: Sendable {
       report(DeployLine(.deployed, text))
       return nil
     } catch {
-      let text = Self.text(error)
+      let text = StatusError.message(of: error)
       report(DeployLine(.failed, text))
       return text
     }
@@ -113,10 +113,6 @@ struct Deployer: Sendable {
     try deliveries.updateFunctions(
       record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
     )
-  }
-
-  static func text(_ error: any Error) -> String {
-    (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
   }
 }
 

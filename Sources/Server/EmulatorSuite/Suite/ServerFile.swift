@@ -1,3 +1,4 @@
+import JSONText
 import Foundation
 import Identifiers
 import Identity
@@ -26,8 +27,7 @@ package enum ServerFile {
     folder: String,
     version: String
   ) throws -> [String] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let encoder = JSONEncoder.stable()
     let server = URL(filePath: path(folder: folder))
     var secret = description
     secret.token = token

@@ -9,9 +9,8 @@ package struct ExportOnExitError: StatusConvertible {
   package let statusMessage: String
 
   init(folder: String, cause: any Error) {
-    let status = cause as? any StatusConvertible
-    statusCode = status?.statusCode ?? .internal
-    statusMessage = "The export to \(folder) failed: \(status?.statusMessage ?? "\(cause)")"
+    statusCode = StatusError.publicError(for: cause).statusCode
+    statusMessage = "The export to \(folder) failed: \(StatusError.message(of: cause))"
   }
 }
 

@@ -1,3 +1,4 @@
+import JSONText
 import ArgumentParser
 import EmulatorSuite
 import Foundation
@@ -52,7 +53,7 @@ struct Export: AsyncParsableCommand {
 extension ControlClient {
   /// Starts an export or import and waits until it ends, for up to a day.
   func transfer(_ path: String, _ order: some Encodable) async throws -> TransferSummary {
-    let body = Array(try JSONEncoder().encode(order))
+    let body = Array(try JSONEncoder.stable().encode(order))
     let reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
     return try JSONDecoder().decode(TransferSummary.self, from: Data(reply))
   }

@@ -1,3 +1,4 @@
+import JSONText
 import ArgumentParser
 import EmulatorSuite
 import Foundation
@@ -80,7 +81,7 @@ struct Faults: AsyncParsableCommand {
       _ = try await client.data(
         "PUT",
         "/hearth/v1/faults",
-        body: Array(try JSONEncoder().encode(order))
+        body: Array(try JSONEncoder.stable().encode(order))
       )
       Terminal.print("Faults are set; --seed \(seed) repeats them.")
     }

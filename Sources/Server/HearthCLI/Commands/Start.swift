@@ -1,3 +1,4 @@
+import JSONText
 import ArgumentParser
 import EmulatorSuite
 import Foundation
@@ -311,10 +312,9 @@ struct StartReport: Sendable {
   }
 
   private static func line(_ suite: SuiteDescription) -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Encoding a description of strings and numbers never fails.
-    return (try? encoder.encode(suite)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    return (try? JSONEncoder.stable().encode(suite)).map { String(decoding: $0, as: UTF8.self) }
+      ?? ""
   }
 
   private static func table(

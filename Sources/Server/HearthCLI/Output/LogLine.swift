@@ -1,3 +1,4 @@
+import JSONText
 import ArgumentParser
 import FunctionLogs
 import Logging
@@ -56,10 +57,9 @@ struct LogLine: Encodable {
   }
 
   private var json: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Encoding strings never fails.
-    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? message
+    return (try? JSONEncoder.stable().encode(self)).map { String(decoding: $0, as: UTF8.self) }
+      ?? message
   }
 
   /// Formats the line for a person.

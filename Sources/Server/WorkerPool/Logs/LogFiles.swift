@@ -1,3 +1,4 @@
+import JSONText
 import FlowControl
 import FunctionLogs
 import NIOPosix
@@ -170,12 +171,10 @@ final class LogFiles: Sendable {
 
   /// Appends lines to the current file; returns false if the disk did not accept all of them.
   private func write(_ entries: [FunctionLogEntry]) -> Bool {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var bytes: [UInt8] = []
     for entry in entries {
       // Encoding strings and dictionaries of strings never fails.
-      guard let line = try? encoder.encode(entry) else { continue }
+      guard let line = try? JSONEncoder.stable().encode(entry) else { continue }
       // Control characters are escaped, so that the file is safe to print in a terminal.
       bytes += Array(ControlCharacters.escapedJSON(String(decoding: line, as: UTF8.self)).utf8)
       bytes.append(0x0A)

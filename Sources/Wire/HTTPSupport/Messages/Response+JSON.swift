@@ -49,7 +49,7 @@ extension Response {
     status: HTTPResponse.Status = .ok,
     encoder: JSONEncoder? = nil
   ) throws -> Response {
-    let encoder = encoder ?? .plain
+    let encoder = encoder ?? .stable()
     return json(ByteBuffer(bytes: try encoder.encode(value)), status: status)
   }
 
@@ -80,10 +80,10 @@ extension Response {
     _ message: String,
     httpStatus: Int? = nil
   ) -> Response {
-    let http = httpStatus ?? code.httpStatus
+    let error = StatusError(code, message)
     return json(
-      "{\"error\":{\"code\":\(http),\"message\":\(jsonQuoted(message)),\"status\":\"\(code.name)\"}}",
-      status: .numbered(http)
+      GoogleErrorBody.rest(error, httpStatus: httpStatus),
+      status: .numbered(httpStatus ?? code.httpStatus)
     )
   }
 
@@ -92,15 +92,9 @@ extension Response {
   /// An error without a status of its own becomes `INTERNAL` without any details for the client, so
   /// log it.
   package static func error(_ error: any Error, httpStatus: Int? = nil) -> Response {
-    switch error {
-    case is BodyTooSlowError where httpStatus == nil: .error(error, httpStatus: 408)
-    case let error as any StatusConvertible:
-      .error(error.statusCode, error.statusMessage, httpStatus: httpStatus)
-    case is CancellationError:
-      .error(.cancelled, "The request was cancelled.", httpStatus: httpStatus)
-    default:
-      .error(.internal, "Internal error.", httpStatus: httpStatus)
-    }
+    if error is BodyTooSlowError, httpStatus == nil { return .error(error, httpStatus: 408) }
+    let error = StatusError.publicError(for: error)
+    return .error(error.statusCode, error.statusMessage, httpStatus: httpStatus)
   }
 }
 
@@ -110,14 +104,5 @@ extension HTTPResponse.Status {
     code == 499
       ? HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request")
       : HTTPResponse.Status(code: code)
-  }
-}
-
-extension JSONEncoder {
-  /// The default encoder: sorted keys and unescaped slashes.
-  fileprivate static var plain: JSONEncoder {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return encoder
   }
 }

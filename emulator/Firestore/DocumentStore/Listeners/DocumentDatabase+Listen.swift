@@ -65,11 +65,10 @@ extension DocumentDatabase {
   ///
   /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
   func publicError(for error: any Error) -> StatusError {
-    if let error = error as? any StatusConvertible {
-      return StatusError(error.statusCode, error.statusMessage)
+    let error = StatusError.publicError(for: error) {
+      logger.error("A listener failed inside", metadata: ["error": "\($0)"])
     }
-    logger.error("A listener failed inside", metadata: ["error": "\(error)"])
-    return StatusError(.internal, "Internal error.")
+    return StatusError(error.statusCode, error.statusMessage)
   }
 
   /// Returns the current time of the store and the sequence number of the last record of its log.

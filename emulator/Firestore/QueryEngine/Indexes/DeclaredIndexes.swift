@@ -1,3 +1,4 @@
+import JSONText
 import DocumentModel
 package import StatusCodes
 
@@ -283,7 +284,7 @@ extension CompositeIndex {
       return "{\(overriddenField), \"indexes\": [\(indexes)]}"
     }
     let fields = self.fields.map { field in
-      #"{"fieldPath": \#(Self.quoted(field.path.description)), \#(Self.kind(field.kind))}"#
+      #"{"fieldPath": \#(jsonQuoted(field.path.description)), \#(Self.kind(field.kind))}"#
     }
     let impliedDescending = self.fields.last?.kind == .descending
     let name =
@@ -291,13 +292,13 @@ extension CompositeIndex {
       ? []
       : [#"{"fieldPath": "__name__", "order": "\#(nameDescending ? "DESCENDING" : "ASCENDING")"}"#]
     let scope = scope == .group ? "COLLECTION_GROUP" : "COLLECTION"
-    return #"{"collectionGroup": \#(Self.quoted(collectionID)), "queryScope": "\#(scope)", "#
+    return #"{"collectionGroup": \#(jsonQuoted(collectionID)), "queryScope": "\#(scope)", "#
       + #""fields": [\#((fields + name).joined(separator: ", "))]}"#
   }
 
   fileprivate var overriddenField: String {
-    #""collectionGroup": \#(Self.quoted(collectionID)), "#
-      + #""fieldPath": \#(Self.quoted(fields[0].path.description))"#
+    #""collectionGroup": \#(jsonQuoted(collectionID)), "#
+      + #""fieldPath": \#(jsonQuoted(fields[0].path.description))"#
   }
 
   /// The indexes of the override that includes this index.
@@ -319,10 +320,5 @@ extension CompositeIndex {
     case .contains: #""arrayConfig": "CONTAINS""#
     case .vector(let dimension): #""vectorConfig": {"dimension": \#(dimension), "flat": {}}"#
     }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    // Encoding a string cannot fail.
-    (try? JSONEncoder().encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
   }
 }
