@@ -45,15 +45,10 @@ package final class WorkerFleet: FunctionInvoker, Service {
   // MARK: Invocations
 
   package func invoke(_ request: InvocationRequest) async throws -> Response {
-    let version = try version(of: request.function)
     let invocation = WorkerInvocation(request)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        guard invocation.begin({ continuation.resume(with: $0) }) else {
-          continuation.resume(throwing: CancellationError())
-          return
-        }
-        version.submit(invocation)
+        start(invocation) { continuation.resume(with: $0) }
       }
     } onCancel: {
       invocation.abandon()
@@ -65,16 +60,21 @@ package final class WorkerFleet: FunctionInvoker, Service {
     near eventLoop: any EventLoop,
     completion: @escaping @Sendable (Result<Response, any Error>) -> Void
   ) -> @Sendable () -> Void {
+    let invocation = WorkerInvocation(request, near: eventLoop)
+    start(invocation, completion)
+    return { invocation.abandon() }
+  }
+
+  private func start(
+    _ invocation: WorkerInvocation,
+    _ completion: @escaping @Sendable (Result<Response, any Error>) -> Void
+  ) {
     do {
-      let version = try version(of: request.function)
-      let invocation = WorkerInvocation(request, near: eventLoop)
-      // This cannot fail, because the invocation is new.
-      _ = invocation.begin(completion)
+      let version = try version(of: invocation.request.function)
+      guard invocation.begin(completion) else { throw CancellationError() }
       version.submit(invocation)
-      return { invocation.abandon() }
     } catch {
       completion(.failure(error))
-      return {}
     }
   }
 

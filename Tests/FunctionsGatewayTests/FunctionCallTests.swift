@@ -13,14 +13,14 @@ import TestSupport
 
 @testable import FunctionsGateway
 
-@Suite("Functions gateway")
-struct InvocationGatewayTests {
+@Suite("Calls of functions")
+struct FunctionCallTests {
   @Test("A function sees its path without the prefix, its query and body, and an id")
   func passesOn() async throws {
     let invoker = StandInInvoker { request in
       .success(request.reply(#"{"result":1}"#))
     }
-    let response = await gateway(invoker).respond(
+    let response = await service(invoker).respond(
       to: .post("/demo/us-central1/add/more/a%2Fb?x=1&y=%20", #"{"data":1}"#),
       .embedded
     )
@@ -43,7 +43,7 @@ struct InvocationGatewayTests {
     }
     let own = try #require(HTTPField.Name("x-own"))
     request = request.with(own, "kept")
-    _ = await gateway(invoker).respond(to: request, .embedded)
+    _ = await service(invoker).respond(to: request, .embedded)
 
     let seen = try #require(invoker.requests.first).head.headerFields
     #expect(seen.map(\.name.canonicalName).filter { $0 != "traceparent" } == ["x-own"])
@@ -57,7 +57,7 @@ struct InvocationGatewayTests {
       reply.head.headerFields[.cacheControl] = "no-store"
       return .success(reply)
     }
-    let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
+    let response = await service(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
 
     #expect(response.status == .teapot)
     #expect(response.headers[.cacheControl] == "no-store")
@@ -73,7 +73,7 @@ struct InvocationGatewayTests {
       continuation.finish()
       return .success(Response(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
-    let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
+    let response = await service(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
 
     guard case .stream(let pieces) = response.body else {
       Issue.record("The reply has become whole.")
@@ -102,7 +102,7 @@ struct InvocationGatewayTests {
     let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
     var request = Request.post(path)
     request = request.with(.origin, "https://app.example")
-    let response = await gateway(invoker).respond(to: request, .embedded)
+    let response = await service(invoker).respond(to: request, .embedded)
 
     #expect(response.status == .notFound)
     #expect(try await response.text.contains(message))
@@ -117,7 +117,7 @@ struct InvocationGatewayTests {
     let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax + 1)
     var request = Request.post("/demo/us-central1/add", bytes)
     if isAnnounced { request = request.with(.contentLength, "\(bytes.readableBytes)") }
-    let response = await gateway(invoker).respond(to: request, .embedded)
+    let response = await service(invoker).respond(to: request, .embedded)
 
     #expect(response.status.code == 413)
     #expect(try await response.text.contains(#""status":"INVALID_ARGUMENT""#))
@@ -131,7 +131,7 @@ struct InvocationGatewayTests {
     let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax)
     let request = Request.post("/demo/us-central1/add", bytes)
 
-    #expect(await gateway(invoker).respond(to: request, .embedded).status == .ok)
+    #expect(await service(invoker).respond(to: request, .embedded).status == .ok)
   }
 
   @Test(
@@ -150,7 +150,7 @@ struct InvocationGatewayTests {
   func failures(kind: InvocationError.Kind, status: Int, name: String) async throws {
     let invoker = StandInInvoker { _ in .failure(InvocationError(kind, "password=1")) }
     let request = Request.post("/demo/us-central1/add").with(.origin, "https://app.example")
-    let response = await gateway(invoker).respond(to: request, .embedded)
+    let response = await service(invoker).respond(to: request, .embedded)
     let text = try await response.text
 
     #expect(response.status.code == status)
@@ -186,7 +186,7 @@ struct InvocationGatewayTests {
         head: Request.post("/demo/us-central1/site").head,
         body: .stream(watched)
       ).with(.contentLength, "\(isLong ? 1000 + (256 << 10) : 1000)")
-      async let response = gateway(invoker).respond(to: request, .embedded)
+      async let response = service(invoker).respond(to: request, .embedded)
       for await number in reads where number == 2 { break }
       #expect(invocations.withLock { $0 } == (isLong ? 1 : 0))
       if isLong { piece.yield(ByteBuffer(repeating: 0, count: 256 << 10)) } else { piece.finish() }
@@ -212,7 +212,7 @@ struct InvocationGatewayTests {
     let request = Request(head: Request.post("/demo/us-central1/site").head, body: .stream(pieces))
       .with(.transferEncoding, "chunked")
 
-    #expect(try await gateway(invoker).respond(to: request, .embedded).text == "read 1000")
+    #expect(try await service(invoker).respond(to: request, .embedded).text == "read 1000")
     piece.finish()
   }
 
@@ -228,7 +228,7 @@ struct InvocationGatewayTests {
       return .failure(InvocationError(.drained, "cancelled"))
     }
     let client = ClientWatch()
-    let gateway = gateway(invoker)
+    let gateway = service(invoker)
     async let response = gateway.respond(
       to: .post("/demo/us-central1/add"),
       HTTPContext(channel: NIOAsyncTestingChannel(), client: client)
@@ -247,7 +247,7 @@ struct InvocationGatewayTests {
     ] {
       let request = Request.post(path).with(.accept, "text/event-stream")
         .with(.origin, "https://app.example")
-      let response = await gateway(invoker).respond(to: request, .embedded)
+      let response = await service(invoker).respond(to: request, .embedded)
       let text = try await response.text
 
       #expect(response.status == .ok)
@@ -275,7 +275,7 @@ struct InvocationGatewayTests {
       return .success(Response(head: head, body: .stream(stream)))
     }
     let request = Request.post("/demo/us-central1/add").with(.accept, "text/event-stream")
-    let text = try await gateway(invoker).respond(to: request, .embedded).text
+    let text = try await service(invoker).respond(to: request, .embedded).text
 
     #expect(text.hasPrefix("data: {\"message\":1}\n\ndata: {\"error\":{"))
     #expect(text.hasSuffix("\"status\":\"\(status)\"}}\n\n"))
@@ -290,11 +290,11 @@ struct InvocationGatewayTests {
       continuation.finish(throwing: InvocationError(.crashed, "x"))
       return .success(Response(head: HTTPResponse(status: .ok), body: .stream(stream)))
     }
-    let response = await gateway(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
+    let response = await service(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
     await #expect(throws: InvocationError.self) { _ = try await response.text }
     let crash = StandInInvoker { _ in .failure(InvocationError(.crashed, "x")) }
     let request = Request.post("/demo/us-central1/site").with(.accept, "text/event-stream")
-    let crashed = await gateway(crash).respond(to: request, .embedded)
+    let crashed = await service(crash).respond(to: request, .embedded)
 
     #expect(crashed.status == .internalServerError)
     #expect(crashed.headers[fieldName("x-google-status")] == "crash")
@@ -327,7 +327,7 @@ struct InvocationGatewayTests {
       request =
         isAnnounced
         ? request.with(.contentLength, "\(bytes)") : request.with(.transferEncoding, "chunked")
-      let response = await gateway(invoker).respond(to: request, .embedded)
+      let response = await service(invoker).respond(to: request, .embedded)
       return (response.status.code, try await response.text)
     }
 
@@ -342,7 +342,7 @@ struct InvocationGatewayTests {
     }
   }
 
-  private func gateway(_ invoker: StandInInvoker) -> InvocationGateway {
+  private func service(_ invoker: StandInInvoker) -> FunctionsService {
     var fires = FunctionEndpoint(entryPoint: "fires")
     fires.eventTrigger = FunctionEndpoint.EventTrigger(eventType: "t", eventFilters: [:])
     var add = FunctionEndpoint(entryPoint: "add")
@@ -350,10 +350,12 @@ struct InvocationGatewayTests {
     var site = FunctionEndpoint(entryPoint: "site")
     site.httpsTrigger = FunctionEndpoint.HTTPSTrigger()
     let functions = ["add": add, "fires": fires, "site": site]
-    return InvocationGateway(
+    return FunctionsService(
       project: "demo",
       functions: { functions },
       invoker: invoker,
+      isEnabled: { true },
+      publish: { _ in },
       makeID: { "id" },
       logger: .silent
     )

@@ -1,23 +1,16 @@
 import FlowControl
+import Logging
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identifiers
 import Invocation
 import InvocationContext
-import Logging
 import Manifests
 import NIOCore
 import StatusCodes
 
-/// The service through which clients call functions: `/{project}/{region}/{name}[/…]`.
-///
-/// It forwards bytes unchanged in both directions. The gateway's own responses are errors, such as
-/// a 404 that lists the existing names, 413, 429, 503, 504, or 500 after a crash. They have the
-/// form of a callable's error and carry CORS headers, because browsers hide errors without them. A
-/// client that calls with `Accept: text/event-stream` receives the error as the last event of a
-/// stream with status 200, because such clients read the events and not the status.
-struct InvocationGateway: Sendable {
+extension FunctionsService {
   /// The bytes of an HTTP function's body that are read before it is invoked.
   ///
   /// Most bodies are shorter. This applies only to bodies of known length.
@@ -25,32 +18,8 @@ struct InvocationGateway: Sendable {
   /// The maximum number of names in a 404.
   private static let namesMax = 100
 
-  private let project: String
-  private let functions: @Sendable () -> [String: FunctionEndpoint]
-  private let invoker: any FunctionInvoker
-  private let makeID: @Sendable () -> String
-  private let logger: Logger
-  private let loggedProjects = OnceEach()
-
-  /// Creates a gateway to the functions of one project.
-  ///
-  /// `functions` is called on each request; `makeID` creates the IDs of invocations.
-  init(
-    project: String,
-    functions: @escaping @Sendable () -> [String: FunctionEndpoint],
-    invoker: any FunctionInvoker,
-    makeID: @escaping @Sendable () -> String = { RandomID.make() },
-    logger: Logger
-  ) {
-    self.project = project
-    self.functions = functions
-    self.invoker = invoker
-    self.makeID = makeID
-    self.logger = logger
-  }
-
-  /// Handles one request; the invocation is cancelled when the client disconnects.
-  func respond(to request: Request, _ context: HTTPContext) async -> Response {
+  /// Handles a call; its invocation is cancelled when the client disconnects.
+  func call(_ request: Request, _ context: HTTPContext) async -> Response {
     let target = FunctionTarget(request.head.path ?? "/")
     let endpoint: FunctionEndpoint
     switch lookUp(target) {
@@ -89,10 +58,10 @@ struct InvocationGateway: Sendable {
     return response(to: request.head, invocation, endpoint, result)
   }
 
-  /// Begins to handle a request with a complete body, on the connection's event loop.
+  /// Begins to handle a call with a complete body, on the connection's event loop.
   ///
   /// The returned function cancels the invocation.
-  func begin(
+  func beginCall(
     _ request: Request,
     on eventLoop: any EventLoop,
     reply: @escaping @Sendable (Response) -> Void
