@@ -3,8 +3,9 @@ package import StatusCodes
 
 /// The JSON texts in which Google's services report an error.
 package enum GoogleErrorBody {
-  /// Returns the text of REST services: `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`.
+  /// Returns the text of REST services.
   ///
+  /// It has the form `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`.
   /// `code` is the HTTP status, by default that of the error. Details are added if there are any.
   package static func rest(_ error: any StatusConvertible, httpStatus: Int? = nil) -> String {
     let details = error.statusDetails.map(detail).joined(separator: ",")
