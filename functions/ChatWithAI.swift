@@ -39,7 +39,7 @@ extension MessageFunctions {
           ]
         )
         return ChatWithAIReply(answer)
-      } catch let failure as Assistant.Failure {
+      } catch let failure as Assistant.AnswerError {
         request.logger.warning("Question not answered", metadata: ["reason": "\(failure)"])
         throw failure.callableError
       }
@@ -216,7 +216,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     actions = answer.actions.map { Action(id: $0.id, $0.record) }
     usage = Usage(answer.usage)
     model = answer.model
-    degraded = answer.shortcoming != nil
-    note = answer.shortcoming
+    degraded = answer.limitation != nil
+    note = answer.limitation
   }
 }

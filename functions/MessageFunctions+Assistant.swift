@@ -8,7 +8,7 @@ extension MessageFunctions {
   {
     do {
       return try await work()
-    } catch let failure as Assistant.Failure {
+    } catch let failure as Assistant.AnswerError {
       logger.warning("Quick action not answered", metadata: ["reason": "\(failure)"])
       throw failure.callableError
     } catch let error as QuickActionError {
@@ -17,7 +17,7 @@ extension MessageFunctions {
   }
 }
 
-extension Assistant.Failure {
+extension Assistant.AnswerError {
   /// The error sent to the user; the reason is only logged.
   var callableError: CallableError {
     switch self {

@@ -66,8 +66,8 @@ public struct SummarizeChatReply: Codable, Sendable, Hashable {
     messages = summary.messages
     cached = summary.isCached
     model = summary.model
-    degraded = summary.messages > 0 && summary.shortcoming != nil
-    note = summary.shortcoming
+    degraded = summary.messages > 0 && summary.limitation != nil
+    note = summary.limitation
     usage = ChatWithAIReply.Usage(summary.usage)
   }
 }

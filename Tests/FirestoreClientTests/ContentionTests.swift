@@ -8,7 +8,7 @@ import Testing
 @Suite("Contention")
 struct ContentionTests {
   /// A server and the client's clock.
-  private final class World: HTTPTransport {
+  private final class SimulatedServer: HTTPTransport {
     private struct State {
       var now = ContinuousClock.Instant.now
       var calls: [String] = []
@@ -25,8 +25,8 @@ struct ContentionTests {
     }
 
     /// Creates a server that refuses every commit.
-    static func busy(_ code: Int = 409, _ status: String = "ABORTED") -> World {
-      World { verb, _ in
+    static func busy(_ code: Int = 409, _ status: String = "ABORTED") -> SimulatedServer {
+      SimulatedServer { verb, _ in
         switch verb {
         case "beginTransaction": ScriptedHTTP.json(#"{"transaction":"QQ=="}"#)
         case "commit": ScriptedHTTP.error(code, status)
@@ -69,51 +69,51 @@ struct ContentionTests {
 
   @Test("A transaction runs again until its function's time is over, and then throws aborted")
   func deadline() async throws {
-    let world = World.busy()
-    let end = world.start + .seconds(20)
+    let server = SimulatedServer.busy()
+    let end = server.start + .seconds(20)
     let error = await InvocationDeadline.$current.withValue(end) {
       await #expect(throws: FirestoreError.self) {
-        try await world.store().runTransaction { _ in }
+        try await server.store().runTransaction { _ in }
       }
     }
 
     #expect(error?.code == .aborted)
     // 0.01, 0.02, …, 0.64 s, then 1 s for each attempt.
-    #expect(world.elapsed == .milliseconds(19_270))
-    #expect(world.count("commit") == 7 + 18 + 1)
-    #expect(world.count("rollback") == world.count("commit"))
+    #expect(server.elapsed == .milliseconds(19_270))
+    #expect(server.count("commit") == 7 + 18 + 1)
+    #expect(server.count("rollback") == server.count("commit"))
   }
 
   @Test("Outside of a function it runs again for a minute")
   func withoutDeadline() async throws {
-    let world = World.busy()
-    await #expect(throws: FirestoreError.self) { try await world.store().runTransaction { _ in } }
-    #expect(world.elapsed == .milliseconds(59_270))
+    let server = SimulatedServer.busy()
+    await #expect(throws: FirestoreError.self) { try await server.store().runTransaction { _ in } }
+    #expect(server.elapsed == .milliseconds(59_270))
 
-    let write = World.busy()
+    let write = SimulatedServer.busy()
     let error = await #expect(throws: FirestoreError.self) {
       try await write.store().document("a/1").set(["x": 1])
     }
     #expect(error?.code == .aborted)
-    #expect(write.elapsed == world.elapsed)
+    #expect(write.elapsed == server.elapsed)
   }
 
   @Test("Chance takes any part off a wait, so that those who met once do not meet again")
   func jitter() async throws {
-    let world = World.busy()
+    let server = SimulatedServer.busy()
     await #expect(throws: FirestoreError.self) {
-      try await world.store(random: { 0.75 }).runTransaction(attemptsMax: 3) { _ in }
+      try await server.store(random: { 0.75 }).runTransaction(attemptsMax: 3) { _ in }
     }
-    #expect(world.elapsed == .milliseconds(10 + 20) / 4)
+    #expect(server.elapsed == .milliseconds(10 + 20) / 4)
   }
 
   @Test("The runs that are asked for bound it, whatever the time")
   func attemptsMax() async throws {
     for count in [1, 12] {
-      let world = World.busy()
+      let server = SimulatedServer.busy()
       let runs = WaitLog()
       await #expect(throws: FirestoreError.self) {
-        try await world.store().runTransaction(attemptsMax: count) { _ in runs.add(.zero) }
+        try await server.store().runTransaction(attemptsMax: count) { _ in runs.add(.zero) }
       }
       #expect(runs.all.count == count)
     }
@@ -121,15 +121,15 @@ struct ContentionTests {
 
   @Test("A write outside transactions is made again; a transaction's commit never by itself")
   func writes() async throws {
-    let world = World { _, count in
+    let server = SimulatedServer { _, count in
       count < 8
         ? ScriptedHTTP.error(409, "ABORTED")
         : ScriptedHTTP.json(#"{"writeResults":[{}],"commitTime":"2024-01-01T00:00:00Z"}"#)
     }
-    try await world.store().document("a/1").set(["x": 1])
-    #expect(world.count("commit") == 8)
+    try await server.store().document("a/1").set(["x": 1])
+    #expect(server.count("commit") == 8)
 
-    let transaction = World.busy()
+    let transaction = SimulatedServer.busy()
     await #expect(throws: FirestoreError.self) {
       try await transaction.store().runTransaction(attemptsMax: 1) { _ in }
     }
@@ -138,16 +138,16 @@ struct ContentionTests {
 
   @Test("What a proxy answers is no contention: the server may have acted")
   func proxy() async throws {
-    let world = World { _, _ in ScriptedHTTP.json("<html>", status: 409) }
+    let server = SimulatedServer { _, _ in ScriptedHTTP.json("<html>", status: 409) }
     await #expect(throws: FirestoreError.self) {
-      try await world.store().document("a/1").set(["x": 1])
+      try await server.store().document("a/1").set(["x": 1])
     }
-    #expect(world.count("commit") == 1)
+    #expect(server.count("commit") == 1)
   }
 
   @Test("Other failures end a transaction after five runs, contention between them or not")
   func otherFailures() async throws {
-    let world = World { verb, count in
+    let server = SimulatedServer { verb, count in
       switch verb {
       case "beginTransaction": ScriptedHTTP.json(#"{"transaction":"QQ=="}"#)
       case "commit" where count.isMultiple(of: 2): ScriptedHTTP.error(429, "RESOURCE_EXHAUSTED")
@@ -156,9 +156,9 @@ struct ContentionTests {
       }
     }
     let error = await #expect(throws: FirestoreError.self) {
-      try await world.store().runTransaction { _ in }
+      try await server.store().runTransaction { _ in }
     }
     #expect(error?.code == .resourceExhausted)
-    #expect(world.count("commit") == 10)
+    #expect(server.count("commit") == 10)
   }
 }

@@ -17,7 +17,7 @@ import TestSupport
 struct FunctionCallTests {
   @Test("A function sees its path without the prefix, its query and body, and an id")
   func passesOn() async throws {
-    let invoker = StandInInvoker { request in
+    let invoker = InvokerStub { request in
       .success(request.reply(#"{"result":1}"#))
     }
     let response = await service(invoker).respond(
@@ -36,7 +36,7 @@ struct FunctionCallTests {
 
   @Test("Headers by which a client would pass for the server do not reach the function")
   func forgedHeaders() async throws {
-    let invoker = StandInInvoker { .success($0.reply("ok")) }
+    let invoker = InvokerStub { .success($0.reply("ok")) }
     var request = Request.post("/demo/us-central1/add")
     for name in ["X-Hearth-Cause", "x-hearth-attempt", "X-CloudTasks-TaskName", "ce-id"] {
       request = request.with(try #require(HTTPField.Name(name)), "1")
@@ -51,7 +51,7 @@ struct FunctionCallTests {
 
   @Test("Whatever a function answers is passed on, errors too")
   func passesErrors() async throws {
-    let invoker = StandInInvoker { request in
+    let invoker = InvokerStub { request in
       var reply = request.reply("no")
       reply.head.status = .teapot
       reply.head.headerFields[.cacheControl] = "no-store"
@@ -66,7 +66,7 @@ struct FunctionCallTests {
 
   @Test("A streamed reply is passed on piece by piece")
   func streams() async throws {
-    let invoker = StandInInvoker { _ in
+    let invoker = InvokerStub { _ in
       let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       continuation.yield(ByteBuffer(string: "a"))
       continuation.yield(ByteBuffer(string: "b"))
@@ -99,7 +99,7 @@ struct FunctionCallTests {
     ]
   )
   func notFound(path: String, message: String) async throws {
-    let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
+    let invoker = InvokerStub { _ in .failure(InvocationError(.failed, "unexpected")) }
     var request = Request.post(path)
     request = request.with(.origin, "https://app.example")
     let response = await service(invoker).respond(to: request, .embedded)
@@ -113,7 +113,7 @@ struct FunctionCallTests {
 
   @Test("A body beyond the bound is 413, whether announced or not", arguments: [true, false])
   func tooLarge(isAnnounced: Bool) async throws {
-    let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
+    let invoker = InvokerStub { _ in .failure(InvocationError(.failed, "unexpected")) }
     let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax + 1)
     var request = Request.post("/demo/us-central1/add", bytes)
     if isAnnounced { request = request.with(.contentLength, "\(bytes.readableBytes)") }
@@ -127,7 +127,7 @@ struct FunctionCallTests {
 
   @Test("A body at the bound is passed on")
   func large() async throws {
-    let invoker = StandInInvoker { .success($0.reply("ok")) }
+    let invoker = InvokerStub { .success($0.reply("ok")) }
     let bytes = ByteBuffer(repeating: 0, count: FunctionLimits.bodyBytesMax)
     let request = Request.post("/demo/us-central1/add", bytes)
 
@@ -148,7 +148,7 @@ struct FunctionCallTests {
     ]
   )
   func failures(kind: InvocationError.Kind, status: Int, name: String) async throws {
-    let invoker = StandInInvoker { _ in .failure(InvocationError(kind, "password=1")) }
+    let invoker = InvokerStub { _ in .failure(InvocationError(kind, "password=1")) }
     let request = Request.post("/demo/us-central1/add").with(.origin, "https://app.example")
     let response = await service(invoker).respond(to: request, .embedded)
     let text = try await response.text
@@ -164,7 +164,7 @@ struct FunctionCallTests {
   @Test("An HTTP function is not invoked before its body is whole or much of it has come")
   func halfBodies() async throws {
     let invocations = Mutex(0)
-    let invoker = StandInInvoker { request in
+    let invoker = InvokerStub { request in
       invocations.withLock { $0 += 1 }
       if case .whole = request.body { return .success(request.reply("whole")) }
       return .success(request.reply("streamed"))
@@ -199,7 +199,7 @@ struct FunctionCallTests {
     "A chunked body reaches its function as it comes, because the client may wait for a response"
   )
   func chunkedBody() async throws {
-    let invoker = StandInInvoker { request in
+    let invoker = InvokerStub { request in
       guard case .stream(let pieces) = request.body else { return .success(request.reply("whole")) }
       let first = try? await pieces.nextElement()
       return .success(request.reply("read \(first?.readableBytes ?? 0)"))
@@ -219,7 +219,7 @@ struct FunctionCallTests {
   @Test("When the client leaves, the invocation is cancelled")
   func disconnects() async throws {
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
-    let invoker = StandInInvoker { _ in
+    let invoker = InvokerStub { _ in
       begin.yield()
       await withTaskCancellationHandler {
         for await _ in AsyncStream<Never>.makeStream().stream {}
@@ -241,7 +241,7 @@ struct FunctionCallTests {
 
   @Test("Who reads a stream is told of every failure by an event, with status 200")
   func streamedFailures() async throws {
-    let invoker = StandInInvoker { _ in .failure(InvocationError(.overloaded, "full")) }
+    let invoker = InvokerStub { _ in .failure(InvocationError(.overloaded, "full")) }
     for (path, status) in [
       ("/demo/us-central1/add", "RESOURCE_EXHAUSTED"), ("/demo/us-central1/nope", "NOT_FOUND"),
     ] {
@@ -266,7 +266,7 @@ struct FunctionCallTests {
     ]
   )
   func brokenStream(kind: InvocationError.Kind, status: String) async throws {
-    let invoker = StandInInvoker { _ in
+    let invoker = InvokerStub { _ in
       let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       continuation.yield(ByteBuffer(string: "data: {\"message\":1}\n"))
       continuation.yield(ByteBuffer(string: "\ndata: {\"mess"))
@@ -284,7 +284,7 @@ struct FunctionCallTests {
 
   @Test("An HTTP function's stream that breaks off is cut, and a crash before it is marked")
   func brokenHTTP() async throws {
-    let cut = StandInInvoker { _ in
+    let cut = InvokerStub { _ in
       let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
       continuation.yield(ByteBuffer(string: "half"))
       continuation.finish(throwing: InvocationError(.crashed, "x"))
@@ -292,7 +292,7 @@ struct FunctionCallTests {
     }
     let response = await service(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
     await #expect(throws: InvocationError.self) { _ = try await response.text }
-    let crash = StandInInvoker { _ in .failure(InvocationError(.crashed, "x")) }
+    let crash = InvokerStub { _ in .failure(InvocationError(.crashed, "x")) }
     let request = Request.post("/demo/us-central1/site").with(.accept, "text/event-stream")
     let crashed = await service(crash).respond(to: request, .embedded)
 
@@ -302,7 +302,7 @@ struct FunctionCallTests {
 
   @Test("An HTTP function's large body is handed on while it arrives, small ones whole")
   func uploads() async throws {
-    let invoker = StandInInvoker { request in
+    let invoker = InvokerStub { request in
       switch request.body {
       case .whole(let body): return .success(request.reply("whole \(body.readableBytes)"))
       case .stream(let pieces):
@@ -342,7 +342,7 @@ struct FunctionCallTests {
     }
   }
 
-  private func service(_ invoker: StandInInvoker) -> FunctionsService {
+  private func service(_ invoker: InvokerStub) -> FunctionsService {
     var fires = FunctionEndpoint(entryPoint: "fires")
     fires.eventTrigger = FunctionEndpoint.EventTrigger(eventType: "t", eventFilters: [:])
     var add = FunctionEndpoint(entryPoint: "add")
@@ -387,7 +387,7 @@ struct FunctionTargetTests {
 }
 
 /// An invoker whose replies come from a closure.
-private final class StandInInvoker: FunctionInvoker {
+private final class InvokerStub: FunctionInvoker {
   private let answer: @Sendable (InvocationRequest) async -> Result<Response, InvocationError>
   private let received = Mutex<[InvocationRequest]>([])
 

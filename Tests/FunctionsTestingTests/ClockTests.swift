@@ -17,9 +17,9 @@ struct ClockTests {
       { nightly in FunctionsApp { nightly } },
       startTime: startTime,
       deliveryFaults: faults
-    ) { world in
+    ) { fixture in
       OnSchedule("nightly", schedule: schedule, timeZone: timeZone) { event in
-        event.logger.info("\(event.scheduleTime) \(world.now)")
+        event.logger.info("\(event.scheduleTime) \(fixture.now)")
       }
     } test: { suite, nightly in
       try await test(suite, nightly)
@@ -28,13 +28,13 @@ struct ClockTests {
 
   @Test("Twenty-four hours hold 153 attempts of a function that always fails, each at its time")
   func dayOfRetries() async throws {
-    try await withFunctions({ function in FunctionsApp { function } }) { world in
+    try await withFunctions({ function in FunctionsApp { function } }) { environment in
       OnDocumentCreated<FirestoreDocument>(
         "fails",
         at: "users/{userId}",
         options: .init(retry: true)
       ) { event in
-        event.logger.info("\(world.now)")
+        event.logger.info("\(environment.now)")
         throw Sample.Broken()
       }
     } test: { suite, failing in

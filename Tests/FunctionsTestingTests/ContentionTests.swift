@@ -6,7 +6,7 @@ import Testing
 struct ContentionTests {
   @Test("Three hundred events that add to one document in transactions all count")
   func counter() async throws {
-    try await withFunctions { world in
+    try await withFunctions { environment in
       FunctionsApp {
         // On a busy machine this can take longer than a minute.
         OnDocumentCreated<FirestoreDocument>(
@@ -14,8 +14,8 @@ struct ContentionTests {
           at: "things/{id}",
           options: .init(timeout: .seconds(540))
         ) { _ in
-          try await world.firestore.runTransaction { transaction in
-            let total = try await transaction.get(world.firestore.document("totals/things"))
+          try await environment.firestore.runTransaction { transaction in
+            let total = try await transaction.get(environment.firestore.document("totals/things"))
             guard case .integer(let count)? = total["n"] ?? .integer(0) else { return }
             try transaction.set(total.reference, ["n": .value(count + 1)])
           }

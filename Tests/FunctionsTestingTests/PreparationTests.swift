@@ -12,11 +12,11 @@ struct PreparationTests {
   @Test("What functions share is prepared once, before the test and over its database")
   func beforeTheTest() async throws {
     let preparations = Counter()
-    try await withFunctions { world in
+    try await withFunctions { environment in
       FunctionsApp {
         functions.prepared {
           preparations.next()
-          try await world.firestore.document("indexes/users").set(["isReady": true])
+          try await environment.firestore.document("indexes/users").set(["isReady": true])
         }
       }
     } test: { suite in
@@ -32,9 +32,9 @@ struct PreparationTests {
 
   @Test("What a preparation writes is an event like any other")
   func writes() async throws {
-    try await withFunctions { world in
+    try await withFunctions { environment in
       FunctionsApp {
-        Sample.greet.prepared { try await world.firestore.document("users/tina").set([:]) }
+        Sample.greet.prepared { try await environment.firestore.document("users/tina").set([:]) }
       }
     } test: { suite in
       try await suite.settle()

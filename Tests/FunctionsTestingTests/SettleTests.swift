@@ -129,9 +129,9 @@ struct SettleTests {
 
   @Test("A function that writes its own document is stopped, and its dead event names the loop")
   func loop() async throws {
-    try await withFunctions({ function in FunctionsApp { function } }) { world in
+    try await withFunctions({ function in FunctionsApp { function } }) { environment in
       OnDocumentWritten<FirestoreDocument>("loops", at: "counters/{id}") { _ in
-        try await world.firestore.document("counters/1").update(["n": .increment(1)])
+        try await environment.firestore.document("counters/1").update(["n": .increment(1)])
       }
     } test: { suite, loops in
       try await suite.firestore.document("counters/1").set(["n": 0])
@@ -152,10 +152,11 @@ struct SettleTests {
 
   @Test("Of two functions that write each other's documents the dead event names both")
   func cycle() async throws {
-    try await withFunctions({ links in FunctionsApp { for link in links { link } } }) { world in
+    try await withFunctions({ links in FunctionsApp { for link in links { link } } }) {
+      environment in
       [("a", "b"), ("b", "a")].map { from, to in
         OnDocumentWritten<FirestoreDocument>("\(from)To\(to)", at: "\(from)/{id}") { event in
-          let other = try world.firestore.document("\(to)/\(event.params.id)")
+          let other = try environment.firestore.document("\(to)/\(event.params.id)")
           try await other.set(["n": .increment(1)], .merge)
         }
       }

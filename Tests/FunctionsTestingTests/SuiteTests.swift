@@ -25,17 +25,17 @@ struct SuiteTests {
   }
 
   @Test("Functions are built over the suite's database, HTTP and environment")
-  func world() async throws {
+  func testEnvironment() async throws {
     let greeting = try await withFunctions(
       { function in FunctionsApp { function } },
       project: "demo-x",
       environment: ["GREETING": "Hi"]
-    ) { world in
+    ) { environment in
       OnCall<FirestoreValue, String?>("greet") { _ in
-        try await world.firestore.document("greetings/last").set([
-          "text": .value(world.environment["GREETING"])
+        try await environment.firestore.document("greetings/last").set([
+          "text": .value(environment.variables["GREETING"])
         ])
-        return world.environment["GCLOUD_PROJECT"]
+        return environment.variables["GCLOUD_PROJECT"]
       }
     } test: { suite, greet in
       #expect(try await suite.call(greet, .null) == "demo-x")

@@ -12,13 +12,13 @@ struct TaskTests {
 
   /// Creates a function that logs its task and the time.
   private func work(
-    _ world: FunctionsWorld,
+    _ environment: TestEnvironment,
     failing: Bool = false,
     retry: RetryPolicy? = nil,
     rateLimits: TaskRateLimits = TaskRateLimits()
   ) -> OnTaskDispatched<Job> {
     .init("work", rateLimits: rateLimits, options: .init(retry: retry)) { request in
-      let seconds = (world.now.microseconds - Self.start.microseconds) / 1_000_000
+      let seconds = (environment.now.microseconds - Self.start.microseconds) / 1_000_000
       request.logger.info(
         "\(request.data.number) at \(seconds)",
         metadata: ["task": "\(request.taskName)", "retries": "\(request.retryCount)"]
@@ -35,8 +35,9 @@ struct TaskTests {
     faults: DeliveryFaults? = nil,
     _ test: (FunctionsSuite, OnTaskDispatched<Job>) async throws -> Void
   ) async throws {
-    try await withFunctions(Self.app, startTime: Self.start, deliveryFaults: faults) { world in
-      work(world, failing: failing, retry: retry, rateLimits: rateLimits)
+    try await withFunctions(Self.app, startTime: Self.start, deliveryFaults: faults) {
+      environment in
+      work(environment, failing: failing, retry: retry, rateLimits: rateLimits)
     } test: { suite, work in
       try await test(suite, work)
     }

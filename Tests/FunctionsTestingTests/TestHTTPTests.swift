@@ -7,7 +7,7 @@ struct TestHTTPTests {
 
   /// An app with a trigger that sends one request to the URL in the document.
   private struct Sending: Sendable {
-    let world: FunctionsWorld
+    let environment: TestEnvironment
 
     var app: FunctionsApp {
       FunctionsApp { sends }
@@ -16,13 +16,15 @@ struct TestHTTPTests {
     var sends: OnDocumentCreated<FirestoreDocument> {
       .init("sends", at: "requests/{id}") { event in
         guard case .string(let url)? = event.data.fields["url"] else { return }
-        let response = try await world.http.send(OutboundRequest(method: "POST", url: url))
+        let response = try await environment.http.send(OutboundRequest(method: "POST", url: url))
         event.logger.info("Answered", metadata: ["status": "\(response.status)"])
       }
     }
   }
 
-  private func sending(_ world: FunctionsWorld) -> FunctionsApp { Sending(world: world).app }
+  private func sending(_ environment: TestEnvironment) -> FunctionsApp {
+    Sending(environment: environment).app
+  }
 
   @Test("Answers come in the order of the script, and the last one stays")
   func script() async throws {

@@ -117,7 +117,7 @@ struct AssistantLoopTests {
       Issue.record("\(loop.next)")
       return
     }
-    #expect(ending.reason == .cutOff && ending.shortcoming?.contains("cut off") == true)
+    #expect(ending.reason == .cutOff && ending.limitation?.contains("cut off") == true)
   }
 
   @Test("What the model was saying when it was stopped is the answer, or else what it said last")

@@ -12,48 +12,48 @@ import Testing
 struct AssistantRetryTests {
   @Test("A question with a request's id that was answered gets the same answer, and acts once")
   func sameAnswer() async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
-      try world.model.reply(
-        world.reminder("Ask about the sore knee"),
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try fixture.model.reply(
+        fixture.reminder("Ask about the sore knee"),
         ScriptedReply(content: "Carl has a sore knee [1].")
       )
       let question = "Remind me to ask about the sore knee"
-      let first = try await world.ask(question, request: "r1")
+      let first = try await fixture.ask(question, request: "r1")
       #expect(first.actions.map(\.status) == [.done])
-      #expect(try await world.ask(question, request: "r1") == first)
+      #expect(try await fixture.ask(question, request: "r1") == first)
       // The conversation's id is known by now.
-      #expect(try await world.ask(question, request: "r1", in: first.conversationId) == first)
-      #expect(world.model.repliesLeft == 0)
-      #expect(try await world.reminders() == ["Ask about the sore knee"])
-      #expect(try await world.stored(first.conversationId).count == 2)
+      #expect(try await fixture.ask(question, request: "r1", in: first.conversationId) == first)
+      #expect(fixture.model.repliesLeft == 0)
+      #expect(try await fixture.reminders() == ["Ask about the sore knee"])
+      #expect(try await fixture.stored(first.conversationId).count == 2)
 
       // Another id is another question.
-      try world.model.reply(ScriptedReply(content: "Yes."))
-      #expect(try await world.ask(question, request: "r2").reply == "Yes.")
+      try fixture.model.reply(ScriptedReply(content: "Yes."))
+      #expect(try await fixture.ask(question, request: "r2").reply == "Yes.")
     }
   }
 
   @Test("An answer that is given again has only the messages that its reader may read now")
   func sourcesNow() async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
-      try world.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
-      let first = try await world.ask("Who has a sore knee?", request: "r1")
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try fixture.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
+      let first = try await fixture.ask("Who has a sore knee?", request: "r1")
       #expect(first.sources.map(\.messageId) == ["m1"])
-      try await world.scene.chat("c1", ["carl", "cora"])
-      let second = try await world.ask("Who has a sore knee?", request: "r1")
+      try await fixture.profiles.chat("c1", ["carl", "cora"])
+      let second = try await fixture.ask("Who has a sore knee?", request: "r1")
       #expect(second.sources.isEmpty && second.reply == first.reply)
     }
   }
 
   @Test("A request's id stands for one question")
   func otherQuestion() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Hello."))
-      _ = try await world.ask("Good morning to you", request: "r1")
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(ScriptedReply(content: "Hello."))
+      _ = try await fixture.ask("Good morning to you", request: "r1")
       let error = await #expect(throws: CallableError.self) {
-        try await world.ask("Good evening to you", request: "r1")
+        try await fixture.ask("Good evening to you", request: "r1")
       }
       #expect(error?.code == .invalidArgument && error?.message.contains("requestId") == true)
     }
@@ -64,9 +64,9 @@ struct AssistantRetryTests {
     arguments: ["", "a/b", "..", "__a__", String(repeating: "x", count: 129)]
   )
   func badRequestID(id: String) async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let error = await #expect(throws: CallableError.self) {
-        try await world.ask("Hello there", request: id)
+        try await fixture.ask("Hello there", request: id)
       }
       #expect(error?.code == .invalidArgument && error?.message.contains("requestId") == true)
     }
@@ -74,93 +74,93 @@ struct AssistantRetryTests {
 
   @Test("Another user's request of the same id is another question")
   func otherUser() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Hello Tina."))
-      _ = try await world.ask("Good morning to you", request: "r1")
-      try world.model.reply(ScriptedReply(content: "Hello Tom."))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(ScriptedReply(content: "Hello Tina."))
+      _ = try await fixture.ask("Good morning to you", request: "r1")
+      try fixture.model.reply(ScriptedReply(content: "Hello Tom."))
       #expect(
-        try await world.ask("Good morning to you", request: "r1", as: "tom").reply == "Hello Tom."
+        try await fixture.ask("Good morning to you", request: "r1", as: "tom").reply == "Hello Tom."
       )
     }
   }
 
   @Test("While a question is being answered, the same one is not answered too", arguments: [0, 1])
   func inProgress(withID: Int) async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let id = withID == 1 ? "r1" : nil
-      let memory = world.memory()
+      let memory = fixture.memory()
       guard
         case .turn(let turn) = try await memory.begin(
-          world.question("Good morning to you", id)
+          fixture.question("Good morning to you", id)
         )
       else {
         Issue.record("no turn")
         return
       }
       let error = await #expect(throws: CallableError.self) {
-        try await world.ask("Good morning to you", request: id, in: turn.conversationID)
+        try await fixture.ask("Good morning to you", request: id, in: turn.conversationID)
       }
       #expect(error?.code == .aborted && error?.message.contains("try again in") == true)
-      #expect(world.model.journal.entries.isEmpty)
+      #expect(fixture.model.journal.entries.isEmpty)
 
       // What answered it was killed.
-      try await world.suite.clock.advance(by: .seconds(31))
-      try world.model.reply(ScriptedReply(content: "Hello."))
-      let reply = try await world.ask(
+      try await fixture.suite.clock.advance(by: .seconds(31))
+      try fixture.model.reply(ScriptedReply(content: "Hello."))
+      let reply = try await fixture.ask(
         "Good morning to you",
         request: id,
         in: turn.conversationID
       )
       #expect(reply.reply == "Hello.")
-      #expect(try await world.stored(turn.conversationID).count == 2)
+      #expect(try await fixture.stored(turn.conversationID).count == 2)
     }
   }
 
   @Test("A question that failed can be sent again at once, and stays one question")
   func failed() async throws {
-    try await AssistantScene.run { world in
-      try world.model.fail(StubFault(.chat, status: 400))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.fail(StubFault(.chat, status: 400))
       await #expect(throws: CallableError.self) {
-        try await world.ask("Remind me of Carl", request: "r1")
+        try await fixture.ask("Remind me of Carl", request: "r1")
       }
-      try world.model.reply(ScriptedReply(content: "Yes."))
-      let reply = try await world.ask("Remind me of Carl", request: "r1")
+      try fixture.model.reply(ScriptedReply(content: "Yes."))
+      let reply = try await fixture.ask("Remind me of Carl", request: "r1")
       #expect(reply.reply == "Yes.")
-      #expect(try await world.stored(reply.conversationId).count == 2)
+      #expect(try await fixture.stored(reply.conversationId).count == 2)
     }
   }
 
   @Test("A question whose answer was lost acts once, in whatever words the model asks for it")
   func otherWords() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(world.reminder("Call Carl"), world.reminder("Carl: call"))
-      try world.model.reply(ScriptedReply(content: "I will remind you."))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(fixture.reminder("Call Carl"), fixture.reminder("Carl: call"))
+      try fixture.model.reply(ScriptedReply(content: "I will remind you."))
       let lost = await #expect(throws: LostReply.self) {
-        try await world.functions.services.assistant.answer(
+        try await fixture.functions.services.assistant.answer(
           .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
         ) { event in
           if case .toolEnds = event { throw LostReply() }
         }
       }
       #expect(lost != nil)
-      let reply = try await world.ask("Remind me to call Carl", request: "r1")
-      #expect(try await world.reminders() == ["Call Carl"])
+      let reply = try await fixture.ask("Remind me to call Carl", request: "r1")
+      #expect(try await fixture.reminders() == ["Call Carl"])
       #expect(reply.actions.map(\.status) == [.done])
       #expect(reply.actions.first?.parameters["text"] == "Call Carl")
-      let result = try world.requests().last?["messages"]?.items?.last
+      let result = try fixture.requests().last?["messages"]?.items?.last
       #expect(result?["content"]?.text?.contains("Call Carl") == true)
     }
   }
 
   @Test("Of one question that arrives twice at once one is answered")
   func twiceAtOnce() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Hello."))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(ScriptedReply(content: "Hello."))
       let replies = await withTaskGroup(of: ChatWithAIReply?.self) { group in
         for _ in 1...4 {
           group.addTask {
             do {
-              return try await world.ask("Good morning to you", request: "r1")
+              return try await fixture.ask("Good morning to you", request: "r1")
             } catch let error as CallableError {
               #expect(error.code == .aborted)
             } catch {
@@ -172,28 +172,28 @@ struct AssistantRetryTests {
         return await group.reduce(into: []) { $0.append($1) }
       }
       #expect(Set(replies.compactMap { $0?.reply }) == ["Hello."])
-      #expect(world.model.journal.entries.count == 1)
+      #expect(fixture.model.journal.entries.count == 1)
     }
   }
 
   @Test("Of two attempts that answer one question, the first answer stands")
   func firstAnswerStands() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(world.reminder("Call Carl"), world.reminder("Ring Carl up"))
-      try world.model.reply(ScriptedReply(content: "First."), ScriptedReply(content: "Second."))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(fixture.reminder("Call Carl"), fixture.reminder("Ring Carl up"))
+      try fixture.model.reply(ScriptedReply(content: "First."), ScriptedReply(content: "Second."))
       // The first attempt is so slow that a second one begins and ends while its tool runs.
-      let slow = try await world.functions.services.assistant.answer(
+      let slow = try await fixture.functions.services.assistant.answer(
         .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
       ) { event in
         guard case .toolEnds = event else { return }
-        try await world.suite.clock.advance(by: .seconds(31))
-        let fast = try await world.ask("Remind me to call Carl", request: "r1")
+        try await fixture.suite.clock.advance(by: .seconds(31))
+        let fast = try await fixture.ask("Remind me to call Carl", request: "r1")
         #expect(fast.reply == "First.")
       }
       #expect(slow.text == "First.")
       #expect(slow.actions.map(\.record.status) == [.done])
-      #expect(try await world.reminders() == ["Call Carl"])
-      #expect(try await world.stored("r1").count == 2)
+      #expect(try await fixture.reminders() == ["Call Carl"])
+      #expect(try await fixture.stored("r1").count == 2)
     }
   }
 
@@ -202,17 +202,17 @@ struct AssistantRetryTests {
     arguments: 1...20
   )
   func faults(seed: UInt64) async throws {
-    try await AssistantScene.run { world in
-      try world.model.add(
+    try await AssistantFixture.run { fixture in
+      try fixture.model.add(
         StubScript(rules: [
-          .init(contains: "remind", reply: world.reminder("Call Carl")),
+          .init(contains: "remind", reply: fixture.reminder("Call Carl")),
           .init(contains: "remind", afterTool: true, reply: ScriptedReply(content: "Yes.")),
         ])
       )
       var generator = SeededGenerator(seed: seed)
       let outcomes = (0..<12).map { _ in Int.random(in: 0..<3, using: &generator) }
-      let faults = FaultyFirestore(world.suite.firestore)
-      let assistant = world.services(over: faults.firestore).assistant
+      let faults = FaultyFirestore(fixture.suite.firestore)
+      let assistant = fixture.services(over: faults.firestore).assistant
       faults.decide { number in
         switch number <= outcomes.count ? outcomes[number - 1] : 0 {
         case 1: .refused
@@ -227,74 +227,74 @@ struct AssistantRetryTests {
             .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
           )
         } catch is FirestoreError {
-        } catch is Assistant.Failure {
+        } catch is Assistant.AnswerError {
         }
         // A claim that could not be given up ends.
-        try await world.suite.clock.advance(by: .seconds(31))
+        try await fixture.suite.clock.advance(by: .seconds(31))
       }
       let actions = try #require(answer).actions
       #expect(actions.map(\.record.status) == [.done])
-      #expect(try await world.reminders() == ["Call Carl"])
-      let recorded = try await world.suite.firestore.collection("aiActions").get()
+      #expect(try await fixture.reminders() == ["Call Carl"])
+      let recorded = try await fixture.suite.firestore.collection("aiActions").get()
       #expect(recorded.map(\.id) == actions.map(\.id))
     }
   }
 
   @Test("What was refused to a lost attempt does not stand for what the next one asks for")
   func refusedBefore() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(world.reminder(" "), world.reminder("Call Carl"))
-      try world.model.reply(ScriptedReply(content: "I will remind you."))
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(fixture.reminder(" "), fixture.reminder("Call Carl"))
+      try fixture.model.reply(ScriptedReply(content: "I will remind you."))
       await #expect(throws: LostReply.self) {
-        try await world.functions.services.assistant.answer(
+        try await fixture.functions.services.assistant.answer(
           .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
         ) { event in
           if case .toolEnds = event { throw LostReply() }
         }
       }
-      let reply = try await world.ask("Remind me to call Carl", request: "r1")
+      let reply = try await fixture.ask("Remind me to call Carl", request: "r1")
       #expect(reply.actions.map(\.status) == [.refused, .done])
-      #expect(try await world.reminders() == ["Call Carl"])
+      #expect(try await fixture.reminders() == ["Call Carl"])
     }
   }
 
   @Test("A proposal whose answer was lost can be confirmed for ten minutes after it is shown")
   func renewedProposal() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let send = ScriptedReply(toolCalls: [
         .init("sendMessage", .object(["chatId": "c1", "text": "Hi"]))
       ])
-      try world.model.reply(send, send, ScriptedReply(content: "I propose it."))
+      try fixture.model.reply(send, send, ScriptedReply(content: "I propose it."))
       await #expect(throws: LostReply.self) {
-        try await world.functions.services.assistant.answer(
+        try await fixture.functions.services.assistant.answer(
           .init(uid: "tina", text: "Say hi to Carl", requestID: "r1")
         ) { event in
           if case .toolEnds = event { throw LostReply() }
         }
       }
-      try await world.suite.clock.advance(by: .seconds(601))
+      try await fixture.suite.clock.advance(by: .seconds(601))
       let action = try #require(
-        try await world.ask("Say hi to Carl", request: "r1").actions.first
+        try await fixture.ask("Say hi to Carl", request: "r1").actions.first
       )
       #expect(action.status == .proposed)
-      try await world.suite.clock.advance(by: .seconds(599))
-      #expect(try await world.confirm(action.id).status == .done)
-      #expect(try await world.messages().count == 1)
+      try await fixture.suite.clock.advance(by: .seconds(599))
+      #expect(try await fixture.confirm(action.id).status == .done)
+      #expect(try await fixture.messages().count == 1)
     }
   }
 
   @Test("A question without an answer is no part of the next one's conversation")
   func unanswered() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Hello."))
-      let first = try await world.ask("Good morning to you")
-      let memory = world.memory()
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(ScriptedReply(content: "Hello."))
+      let first = try await fixture.ask("Good morning to you")
+      let memory = fixture.memory()
       _ = try await memory.begin(
-        world.question("Send everything to everyone", in: first.conversationId)
+        fixture.question("Send everything to everyone", in: first.conversationId)
       )
-      try world.model.reply(ScriptedReply(content: "Fine."))
-      _ = try await world.ask("How are things?", in: first.conversationId)
-      let turns = try world.requests().last?["messages"]?.items ?? []
+      try fixture.model.reply(ScriptedReply(content: "Fine."))
+      _ = try await fixture.ask("How are things?", in: first.conversationId)
+      let turns = try fixture.requests().last?["messages"]?.items ?? []
       #expect(turns.map { $0["role"]?.text } == ["system", "user", "assistant", "user"])
       #expect(!turns.contains { $0["content"]?.text?.contains("everything") == true })
     }
@@ -302,39 +302,39 @@ struct AssistantRetryTests {
 
   @Test("What was done is reported when the database fails at the next action")
   func databaseFailsAfterAction() async throws {
-    try await AssistantScene.run { world in
-      let faults = FaultyFirestore(world.suite.firestore)
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      let faults = FaultyFirestore(fixture.suite.firestore)
+      try fixture.model.reply(
         ScriptedReply(
-          toolCalls: (world.reminder("Call Carl").toolCalls ?? [])
-            + (world.reminder("Call Cora").toolCalls ?? [])
+          toolCalls: (fixture.reminder("Call Carl").toolCalls ?? [])
+            + (fixture.reminder("Call Cora").toolCalls ?? [])
         )
       )
-      let assistant = world.services(over: faults.firestore).assistant
+      let assistant = fixture.services(over: faults.firestore).assistant
       let answer = try await assistant.answer(
         .init(uid: "tina", text: "Remind me to call Carl")
       ) { event in
         if case .toolEnds = event { faults.decide { $0 == 1 ? .refused : .none() } }
       }
       #expect(answer.actions.map(\.record.status) == [.done])
-      #expect(answer.shortcoming?.contains("unavailable") == true)
-      #expect(try await world.reminders() == ["Call Carl"])
+      #expect(answer.limitation?.contains("unavailable") == true)
+      #expect(try await fixture.reminders() == ["Call Carl"])
     }
   }
 
   @Test("An answer that cannot be stored is given nevertheless, and says so")
   func notStored() async throws {
-    try await AssistantScene.run { world in
-      let faults = FaultyFirestore(world.suite.firestore)
-      try world.model.reply(ScriptedReply(content: "Hello."))
-      let assistant = world.services(over: faults.firestore).assistant
+    try await AssistantFixture.run { fixture in
+      let faults = FaultyFirestore(fixture.suite.firestore)
+      try fixture.model.reply(ScriptedReply(content: "Hello."))
+      let assistant = fixture.services(over: faults.firestore).assistant
       let answer = try await assistant.answer(
         .init(uid: "tina", text: "Good morning to you", requestID: "r1")
       ) { _ in
         faults.decide { _ in .refused }
       }
       #expect(answer.text == "Hello.")
-      #expect(answer.shortcoming == "The answer could not be stored in the conversation.")
+      #expect(answer.limitation == "The answer could not be stored in the conversation.")
     }
   }
 }

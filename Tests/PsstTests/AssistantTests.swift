@@ -13,18 +13,18 @@ struct AssistantTests {
 
   @Test("A question is answered from the caller's messages, which are its sources")
   func sources() async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
-      try await world.write("m2", "I bought a bicycle")
-      try world.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
-      let reply = try await world.ask("Who has a sore knee?")
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try await fixture.write("m2", "I bought a bicycle")
+      try fixture.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
+      let reply = try await fixture.ask("Who has a sore knee?")
 
       #expect(reply.reply == "Carl has a sore knee [1].")
       #expect(reply.sources.map(\.messageId) == ["m1"])
       #expect(reply.sources.first?.senderName == "Carl")
       #expect(reply.usage.totalTokens > 0 && reply.actions.isEmpty)
       #expect(reply.model == "gpt-4o-mini" && !reply.degraded)
-      let turns = try world.requests().last?["messages"]?.items ?? []
+      let turns = try fixture.requests().last?["messages"]?.items ?? []
       #expect(turns.last?["content"]?.text?.contains("My knee is sore") == true)
       #expect(turns.first?["content"]?.text?.contains("My knee") == false)
     }
@@ -32,32 +32,35 @@ struct AssistantTests {
 
   @Test("Nobody's answer rests on messages of chats that they are not in")
   func others() async throws {
-    try await AssistantScene.run { world in
-      try await world.scene.chat("c9", ["tom", "cora"])
-      try await world.write("m9", "My knee is sore", by: "cora", in: "c9")
-      try world.model.reply(ScriptedReply(content: "Nobody."))
-      let reply = try await world.ask("Who has a sore knee?")
+    try await AssistantFixture.run { fixture in
+      try await fixture.profiles.chat("c9", ["tom", "cora"])
+      try await fixture.write("m9", "My knee is sore", by: "cora", in: "c9")
+      try fixture.model.reply(ScriptedReply(content: "Nobody."))
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.sources.isEmpty)
-      #expect(!world.model.journal.entries.contains { "\($0)".contains("c9") })
+      #expect(!fixture.model.journal.entries.contains { "\($0)".contains("c9") })
     }
   }
 
   @Test("A conversation goes on, and is its owner's alone")
   func conversation() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Hello Tina."), ScriptedReply(content: "Tina."))
-      let first = try await world.ask("My name is Tina, good morning")
-      let second = try await world.ask("What is my name?", in: first.conversationId)
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(
+        ScriptedReply(content: "Hello Tina."),
+        ScriptedReply(content: "Tina.")
+      )
+      let first = try await fixture.ask("My name is Tina, good morning")
+      let second = try await fixture.ask("What is my name?", in: first.conversationId)
       #expect(second.conversationId == first.conversationId)
-      let turns = try world.requests().last?["messages"]?.items ?? []
+      let turns = try fixture.requests().last?["messages"]?.items ?? []
       #expect(turns.map { $0["role"]?.text } == ["system", "user", "assistant", "user"])
 
-      let stored = try await world.suite.firestore.collection("users").document("tina")
+      let stored = try await fixture.suite.firestore.collection("users").document("tina")
         .collection("ai_conversations").document(first.conversationId).collection("messages").get()
       #expect(stored.count == 4)
       for (uid, id) in [("tom", first.conversationId), ("tina", "none"), ("tina", "a/b")] {
         let error = await #expect(throws: CallableError.self) {
-          try await world.ask("What is my name?", in: id, as: uid)
+          try await fixture.ask("What is my name?", in: id, as: uid)
         }
         #expect(error?.code == .notFound)
       }
@@ -66,48 +69,48 @@ struct AssistantTests {
 
   @Test("What was said long ago is summed up once, and the summary goes on with the conversation")
   func summary() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let long = String(repeating: "knees and squats, ", count: 200)
       var conversation: String?
       for _ in 1...3 {
-        try world.model.reply(ScriptedReply(content: long))
-        conversation = try await world.ask("Tell me of \(long)", in: conversation).conversationId
-        try await world.suite.clock.advance(by: .seconds(60))
+        try fixture.model.reply(ScriptedReply(content: long))
+        conversation = try await fixture.ask("Tell me of \(long)", in: conversation).conversationId
+        try await fixture.suite.clock.advance(by: .seconds(60))
       }
-      try world.model.reply(
+      try fixture.model.reply(
         ScriptedReply(content: "They spoke of knees."),
         ScriptedReply(content: "Yes.")
       )
-      #expect(try await world.ask("And now?", in: conversation).reply == "Yes.")
-      #expect(try world.requests().count == 5)
-      try await world.suite.clock.advance(by: .seconds(60))
-      try world.model.reply(ScriptedReply(content: "Still."))
-      #expect(try await world.ask("And later?", in: conversation).reply == "Still.")
+      #expect(try await fixture.ask("And now?", in: conversation).reply == "Yes.")
+      #expect(try fixture.requests().count == 5)
+      try await fixture.suite.clock.advance(by: .seconds(60))
+      try fixture.model.reply(ScriptedReply(content: "Still."))
+      #expect(try await fixture.ask("And later?", in: conversation).reply == "Still.")
 
-      let turns = try world.requests().last?["messages"]?.items ?? []
+      let turns = try fixture.requests().last?["messages"]?.items ?? []
       #expect(turns[1]["content"]?.text?.contains("They spoke of knees.") == true)
       #expect(turns[0]["content"]?.text?.contains("They spoke of knees.") == false)
       // The instructions, the summary, the four latest messages, the fourth question with its
       // answer, and the current question.
       #expect(turns.count == 9)
-      #expect(world.model.repliesLeft == 0)
+      #expect(fixture.model.repliesLeft == 0)
     }
   }
 
   @Test("Of many short messages none is left out unless a summary covers it")
   func manyMessages() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       var conversation: String?
       for number in 1...30 {
-        try world.model.reply(ScriptedReply(content: "Answer \(number)."))
+        try fixture.model.reply(ScriptedReply(content: "Answer \(number)."))
         if number == 22 {
-          try world.model.reply(ScriptedReply(content: "Answer \(number)."))
+          try fixture.model.reply(ScriptedReply(content: "Answer \(number)."))
         }
-        conversation = try await world.ask("Question \(number).", in: conversation)
+        conversation = try await fixture.ask("Question \(number).", in: conversation)
           .conversationId
-        try await world.suite.clock.advance(by: .seconds(10))
+        try await fixture.suite.clock.advance(by: .seconds(10))
       }
-      let asked = try world.requests().map { request in
+      let asked = try fixture.requests().map { request in
         (request["messages"]?.items ?? []).compactMap { $0["content"]?.text }.joined()
       }
       // Each question was sent to the model verbatim or was part of a summary.
@@ -115,33 +118,33 @@ struct AssistantTests {
       for number in 20...30 { #expect(last.contains("Question \(number).")) }
       let summed = try #require(asked.first { $0.contains("Sum up this conversation") })
       for number in 1...19 { #expect(summed.contains("Question \(number).")) }
-      #expect(world.model.repliesLeft == 0)
+      #expect(fixture.model.repliesLeft == 0)
     }
   }
 
   @Test("What does not fit into one summary stays for the next")
   func longHistory() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let long = String(repeating: "knees and squats, ", count: 3300)
       var conversation: String?
       for number in 1...5 {
         // A failed summary changes nothing.
-        if number >= 4 { try world.model.reply(ScriptedReply(refusal: "No.")) }
-        try world.model.reply(ScriptedReply(content: "\(number): \(long)"))
-        conversation = try await world.ask("Tell me more, \(number).", in: conversation)
+        if number >= 4 { try fixture.model.reply(ScriptedReply(refusal: "No.")) }
+        try fixture.model.reply(ScriptedReply(content: "\(number): \(long)"))
+        conversation = try await fixture.ask("Tell me more, \(number).", in: conversation)
           .conversationId
         // A new day, because of the daily limit for each user.
-        try await world.suite.clock.advance(by: .seconds(86_400))
+        try await fixture.suite.clock.advance(by: .seconds(86_400))
       }
       for number in 6...7 {
-        try world.model.reply(
+        try fixture.model.reply(
           ScriptedReply(content: "Summary \(number)."),
           ScriptedReply(content: "Yes.")
         )
-        _ = try await world.ask("Tell me more, \(number).", in: conversation)
-        try await world.suite.clock.advance(by: .seconds(86_400))
+        _ = try await fixture.ask("Tell me more, \(number).", in: conversation)
+        try await fixture.suite.clock.advance(by: .seconds(86_400))
       }
-      let summed = try world.requests().map { request in
+      let summed = try fixture.requests().map { request in
         (request["messages"]?.items ?? []).compactMap { $0["content"]?.text }.joined()
       }
       .filter { $0.contains("Sum up this conversation") }.suffix(2)
@@ -154,15 +157,15 @@ struct AssistantTests {
 
   @Test("Messages keep the numbers by which an answer cites them, also those that a tool found")
   func citedSources() async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
-      try await world.write("m2", "The knee is sore again after squats")
-      try await world.write("m3", "Tomorrow I travel to Rome")
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try await fixture.write("m2", "The knee is sore again after squats")
+      try await fixture.write("m3", "Tomorrow I travel to Rome")
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "travel to Rome"]))]),
         ScriptedReply(content: "A knee [2], and Rome [3].")
       )
-      let reply = try await world.ask("Who has a sore knee?")
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.sources.map(\.number) == [2, 3])
       #expect(reply.sources.last?.messageId == "m3")
     }
@@ -170,9 +173,9 @@ struct AssistantTests {
 
   @Test("Who waits sees the words and the tools as they come")
   func streamed() async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "knee"]))]),
         ScriptedReply(content: "Carl has a sore knee.")
       )
@@ -181,7 +184,7 @@ struct AssistantTests {
         auth: .user("tina")
       )
       let collected = ChunkCollector<ChatWithAIChunk>()
-      let reply = try await world.functions.chatWithAI.run(request, stream: collected.stream)
+      let reply = try await fixture.functions.chatWithAI.run(request, stream: collected.stream)
       let chunks = collected.all
       #expect(chunks.prefix(2).map(\.type) == [.toolBegins, .toolEnds])
       #expect(chunks.compactMap(\.text).joined() == reply.reply)
@@ -193,74 +196,75 @@ struct AssistantTests {
 
   @Test("A reminder that the question asks for is written once, and recorded")
   func reminder() async throws {
-    try await AssistantScene.run { world in
-      let due = world.text(hours: 24)
+    try await AssistantFixture.run { fixture in
+      let due = fixture.text(hours: 24)
       let call = ScriptedReply.ToolCall(
         "setReminder",
         .object(["text": "Call Carl", "dueDate": .string(due)])
       )
-      try world.model.reply(
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [call, call]),
         ScriptedReply(content: "I will remind you.")
       )
-      let reply = try await world.ask("Remind me to call Carl tomorrow")
+      let reply = try await fixture.ask("Remind me to call Carl tomorrow")
       #expect(reply.actions.map(\.status) == [.done])
-      let reminders = try await world.suite.firestore.collection("reminders").get()
+      let reminders = try await fixture.suite.firestore.collection("reminders").get()
       #expect(reminders.count == 1)
       #expect(reminders.first?["text"] == .string("Call Carl"))
       #expect(reminders.first?["createdBy"] == .string("ai"))
       #expect(reply.actions.first?.result == "reminders/\(reminders.first?.id ?? "")")
-      let actions = try await world.suite.firestore.collection("aiActions").get()
+      let actions = try await fixture.suite.firestore.collection("aiActions").get()
       #expect(actions.map { $0["status"] } == [.string("done")])
     }
   }
 
   @Test("A call with a contact is put into the calendar; with anybody else it is refused")
   func scheduledCall() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       func call(_ client: String) -> ScriptedReply {
         ScriptedReply(toolCalls: [
           .init(
             "scheduleCall",
             .object([
               "clientId": .string(client), "title": "Check-in",
-              "startTime": .string(world.text(hours: 5)), "endTime": .string(world.text(hours: 6)),
+              "startTime": .string(fixture.text(hours: 5)),
+              "endTime": .string(fixture.text(hours: 6)),
             ])
           )
         ])
       }
-      try world.model.reply(call("carl"), ScriptedReply(content: "Done."))
-      #expect(try await world.ask("Schedule a call with Carl").actions.map(\.status) == [.done])
-      try world.model.reply(call("cora"), ScriptedReply(content: "I cannot."))
-      let refused = try await world.ask("Schedule a call with Cora").actions
+      try fixture.model.reply(call("carl"), ScriptedReply(content: "Done."))
+      #expect(try await fixture.ask("Schedule a call with Carl").actions.map(\.status) == [.done])
+      try fixture.model.reply(call("cora"), ScriptedReply(content: "I cannot."))
+      let refused = try await fixture.ask("Schedule a call with Cora").actions
       #expect(refused.map(\.status) == [.refused])
       #expect(refused.first?.result?.contains("no such client") == true)
-      let events = try await world.suite.firestore.collectionGroup("events").get()
+      let events = try await fixture.suite.firestore.collectionGroup("events").get()
       #expect(events.map { $0["clientId"] } == [.string("carl")])
-      #expect(try await world.suite.firestore.collection("aiActions").get().count == 2)
+      #expect(try await fixture.suite.firestore.collection("aiActions").get().count == 2)
     }
   }
 
   @Test("A message is only proposed, and sent once when its owner says so")
   func proposal() async throws {
-    try await AssistantScene.run { world in
-      let action = try await world.proposed("How is the knee?")
+    try await AssistantFixture.run { fixture in
+      let action = try await fixture.proposed("How is the knee?")
       #expect(action.status == .proposed && action.expiresAt != nil)
-      #expect(try await world.messages().isEmpty)
+      #expect(try await fixture.messages().isEmpty)
 
       for uid in ["tom", "carl"] {
         let error = await #expect(throws: CallableError.self) {
-          try await world.confirm(action.id, as: uid)
+          try await fixture.confirm(action.id, as: uid)
         }
         #expect(error?.code == .notFound)
       }
-      #expect(try await world.confirm(action.id).status == .done)
-      #expect(try await world.confirm(action.id).status == .done)
-      let messages = try await world.messages()
+      #expect(try await fixture.confirm(action.id).status == .done)
+      #expect(try await fixture.confirm(action.id).status == .done)
+      let messages = try await fixture.messages()
       #expect(messages.map { $0["text"] } == [.string("How is the knee?")])
       #expect(messages.map { $0["senderID"] } == [.string("tina")])
       let late = await #expect(throws: CallableError.self) {
-        try await world.confirm(action.id, accept: false)
+        try await fixture.confirm(action.id, accept: false)
       }
       #expect(late?.code == .failedPrecondition)
     }
@@ -268,43 +272,43 @@ struct AssistantTests {
 
   @Test("A proposal names the person or the group that it is for, as the server knows them")
   func targets() async throws {
-    try await AssistantScene.run { world in
-      try await world.put(
+    try await AssistantFixture.run { fixture in
+      try await fixture.put(
         "contacts/tina/clients/carl",
         ["clientId": "carl", "displayName": "Carlo, Tuesdays"]
       )
-      #expect(try await world.proposed("Hi").targetName == "Carlo, Tuesdays")
+      #expect(try await fixture.proposed("Hi").targetName == "Carlo, Tuesdays")
 
-      try await world.scene.chat("g1", ["tina", "carl", "cora"], isGroup: true)
+      try await fixture.profiles.chat("g1", ["tina", "carl", "cora"], isGroup: true)
       #expect(
-        try await world.proposed("Hi", to: "g1").targetName == "Carlo, Tuesdays, Cora"
+        try await fixture.proposed("Hi", to: "g1").targetName == "Carlo, Tuesdays, Cora"
       )
       // Members can name a group like a person.
-      try await world.put(
+      try await fixture.put(
         "chats/g1",
         [
           "members": .value(["tina", "carl", "cora"]), "isGroupChat": true,
           "groupName": "Carlo,\nTuesdays",
         ]
       )
-      let group = try await world.proposed("Hi", to: "g1")
+      let group = try await fixture.proposed("Hi", to: "g1")
       #expect(group.targetName == "Carlo, Tuesdays (group of 3)")
-      let stored = try await world.suite.firestore.document("aiActions/\(group.id)").get()
+      let stored = try await fixture.suite.firestore.document("aiActions/\(group.id)").get()
       #expect(stored["targetName"] == .string("Carlo, Tuesdays (group of 3)"))
     }
   }
 
   @Test("Questions count among a user's calls of a minute, and another user's do not")
   func questionsCounted() async throws {
-    try await AssistantScene.run(withModel: false) { world in
+    try await AssistantFixture.run(withModel: false) { fixture in
       for number in 1...31 {
         let error = await #expect(throws: CallableError.self) {
-          try await world.ask("Remind me to call Carl, number \(number)")
+          try await fixture.ask("Remind me to call Carl, number \(number)")
         }
         #expect(error?.code == (number <= 30 ? .unavailable : .resourceExhausted))
       }
       let other = await #expect(throws: CallableError.self) {
-        try await world.ask("Remind me to call Carl", as: "tom")
+        try await fixture.ask("Remind me to call Carl", as: "tom")
       }
       #expect(other?.code == .unavailable)
     }
@@ -312,10 +316,10 @@ struct AssistantTests {
 
   @Test("Confirmations count among a user's calls of a minute")
   func confirmationsCounted() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       for number in 1...31 {
         let error = await #expect(throws: CallableError.self) {
-          try await world.confirm("unknown")
+          try await fixture.confirm("unknown")
         }
         #expect(error?.code == (number <= 30 ? .notFound : .resourceExhausted))
       }
@@ -324,36 +328,38 @@ struct AssistantTests {
 
   @Test("A proposal that is declined, late or not allowed any more sends nothing")
   func notSent() async throws {
-    try await AssistantScene.run { world in
-      let declined = try await world.proposed("One")
-      #expect(try await world.confirm(declined.id, accept: false).status == .refused)
-      await #expect(throws: CallableError.self) { try await world.confirm(declined.id) }
+    try await AssistantFixture.run { fixture in
+      let declined = try await fixture.proposed("One")
+      #expect(try await fixture.confirm(declined.id, accept: false).status == .refused)
+      await #expect(throws: CallableError.self) { try await fixture.confirm(declined.id) }
 
-      let late = try await world.proposed("Two")
-      try await world.suite.clock.advance(by: .seconds(601))
-      let expired = await #expect(throws: CallableError.self) { try await world.confirm(late.id) }
+      let late = try await fixture.proposed("Two")
+      try await fixture.suite.clock.advance(by: .seconds(601))
+      let expired = await #expect(throws: CallableError.self) { try await fixture.confirm(late.id) }
       #expect(expired?.code == .failedPrecondition)
 
-      let removed = try await world.proposed("Three")
-      try await world.suite.firestore.document("contacts/tina/clients/carl").delete()
-      #expect(try await world.confirm(removed.id).status == .refused)
+      let removed = try await fixture.proposed("Three")
+      try await fixture.suite.firestore.document("contacts/tina/clients/carl").delete()
+      #expect(try await fixture.confirm(removed.id).status == .refused)
 
-      try await world.scene.contact("carl", of: "tina")
-      let gone = try await world.proposed("Four")
-      try await world.suite.firestore.document("chats/c1").delete()
-      #expect(try await world.confirm(gone.id).status == .refused)
-      #expect(try await world.messages().isEmpty)
+      try await fixture.profiles.contact("carl", of: "tina")
+      let gone = try await fixture.proposed("Four")
+      try await fixture.suite.firestore.document("chats/c1").delete()
+      #expect(try await fixture.confirm(gone.id).status == .refused)
+      #expect(try await fixture.messages().isEmpty)
     }
   }
 
   @Test("With autoSend a message to a chat that the question names is sent, to others proposed")
   func autoSend() async throws {
-    try await AssistantScene.run { world in
-      try await world.put("users/tina/preferences/assistant", ["autoSend": true])
-      #expect(try await world.proposed("Hi", question: "Write Hi to Carl").status == .done)
-      #expect(try await world.messages().count == 1)
-      #expect(try await world.proposed("Ho", question: "Write Ho to everyone").status == .proposed)
-      #expect(try await world.messages().count == 1)
+    try await AssistantFixture.run { fixture in
+      try await fixture.put("users/tina/preferences/assistant", ["autoSend": true])
+      #expect(try await fixture.proposed("Hi", question: "Write Hi to Carl").status == .done)
+      #expect(try await fixture.messages().count == 1)
+      #expect(
+        try await fixture.proposed("Ho", question: "Write Ho to everyone").status == .proposed
+      )
+      #expect(try await fixture.messages().count == 1)
     }
   }
 
@@ -368,17 +374,17 @@ struct AssistantTests {
     ]
   )
   func wrongCalls(tool: String, arguments: String) async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(
         ScriptedReply(
           toolCalls: [.init(tool, .string(arguments))],
           unchecked: true
         ),
         ScriptedReply(content: "I cannot.")
       )
-      let reply = try await world.ask("Do something")
+      let reply = try await fixture.ask("Do something")
       #expect(reply.reply == "I cannot." && reply.actions.isEmpty)
-      let results = try world.requests().last?["messages"]?.items ?? []
+      let results = try fixture.requests().last?["messages"]?.items ?? []
       #expect(results.last?["role"]?.text == "tool")
       #expect(results.last?["content"]?.text?.contains("error") == true)
     }
@@ -386,51 +392,51 @@ struct AssistantTests {
 
   @Test("Arguments that no caller could use are refused, and recorded")
   func refusedArguments() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let long = String(repeating: "x", count: 20_000)
       for (text, due) in [
-        (" ", world.text(hours: 1)), (long, world.text(hours: 1)), ("x", "tomorrow"),
-        ("x", world.text(hours: -1)), ("x", "9999-01-01T00:00"), ("x", "2026-02-31T09:00"),
+        (" ", fixture.text(hours: 1)), (long, fixture.text(hours: 1)), ("x", "tomorrow"),
+        ("x", fixture.text(hours: -1)), ("x", "9999-01-01T00:00"), ("x", "2026-02-31T09:00"),
       ] {
-        try world.model.reply(
+        try fixture.model.reply(
           ScriptedReply(toolCalls: [
             .init("setReminder", .object(["text": .string(text), "dueDate": .string(due)]))
           ]),
           ScriptedReply(content: "I cannot.")
         )
-        let reply = try await world.ask("Remind me")
+        let reply = try await fixture.ask("Remind me")
         #expect(reply.actions.map(\.status) == [.refused], "\(text.prefix(3)) \(due)")
       }
-      #expect(try await world.suite.firestore.collection("reminders").get().isEmpty)
+      #expect(try await fixture.suite.firestore.collection("reminders").get().isEmpty)
     }
   }
 
   @Test("When the time of a question is over, no further tool acts, and the answer says so")
   func deadline() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let clock = ManualClock()
       func remind(_ text: String) -> ScriptedReply.ToolCall {
         .init(
           "setReminder",
-          .object(["text": .string(text), "dueDate": .string(world.text(hours: 1))])
+          .object(["text": .string(text), "dueDate": .string(fixture.text(hours: 1))])
         )
       }
-      try world.model.reply(ScriptedReply(toolCalls: [remind("Call Carl"), remind("Call Cora")]))
-      let answer = try await world.services(over: world.suite.firestore, clock: clock).assistant
+      try fixture.model.reply(ScriptedReply(toolCalls: [remind("Call Carl"), remind("Call Cora")]))
+      let answer = try await fixture.services(over: fixture.suite.firestore, clock: clock).assistant
         .answer(.init(uid: "tina", text: "Remind me to call Carl")) { event in
           if case .toolEnds = event { clock.advance(by: .seconds(90)) }
         }
       #expect(answer.actions.map(\.record.parameters["text"]) == ["Call Carl"])
-      #expect(answer.shortcoming?.contains("took too long") == true)
-      #expect(world.model.journal.entries.count == 1)
+      #expect(answer.limitation?.contains("took too long") == true)
+      #expect(fixture.model.journal.entries.count == 1)
     }
   }
 
   @Test("An answer that the model could not end says so")
   func cutOff() async throws {
-    try await AssistantScene.run { world in
-      try world.model.reply(ScriptedReply(content: "Carl has a", finishReason: "length"))
-      let reply = try await world.ask("Who has a sore knee?")
+    try await AssistantFixture.run { fixture in
+      try fixture.model.reply(ScriptedReply(content: "Carl has a", finishReason: "length"))
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.reply == "Carl has a" && reply.degraded)
       #expect(reply.note?.contains("cut off") == true)
     }
@@ -438,13 +444,13 @@ struct AssistantTests {
 
   @Test("A model that calls tools for ever is stopped, and the answer says so")
   func endless() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let search = ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "knee"]))])
-      try world.model.reply(search, search, search, search, search)
-      try world.model.reply(ScriptedReply(toolCalls: search.toolCalls, unchecked: true))
-      let reply = try await world.ask("Who has a sore knee?")
+      try fixture.model.reply(search, search, search, search, search)
+      try fixture.model.reply(ScriptedReply(toolCalls: search.toolCalls, unchecked: true))
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.degraded && reply.note != nil)
-      #expect(world.model.repliesLeft == 0)
+      #expect(fixture.model.repliesLeft == 0)
     }
   }
 
@@ -452,14 +458,14 @@ struct AssistantTests {
 
   @Test("Without a model the answer says what is missing, and shows the messages with the words")
   func noModel() async throws {
-    try await AssistantScene.run(withModel: false) { world in
-      try await world.write("m1", "My knee is sore")
-      let reply = try await world.ask("Who has a sore knee?")
+    try await AssistantFixture.run(withModel: false) { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.degraded && reply.model == nil)
       #expect(reply.reply.contains("no chat model is configured"))
       #expect(reply.sources.map(\.messageId) == ["m1"])
       let error = await #expect(throws: CallableError.self) {
-        try await world.ask("Remind me to call Carl")
+        try await fixture.ask("Remind me to call Carl")
       }
       #expect(error?.code == .unavailable && error?.message.contains("PSST_CHAT_MODEL") == true)
     }
@@ -471,16 +477,16 @@ struct AssistantTests {
       as [(Int, String?)]
   )
   func outage(status: Int, code: String?) async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore")
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
       let body = code.map { JSON.object(["error": .object(["code": .string($0)])]) }
-      try world.model.fail(StubFault(.chat, times: 9, status: status, body: body))
+      try fixture.model.fail(StubFault(.chat, times: 9, status: status, body: body))
       let error = await #expect(throws: CallableError.self) {
-        try await world.ask("Remind me to call Carl")
+        try await fixture.ask("Remind me to call Carl")
       }
       #expect(error?.code == (status == 429 ? .resourceExhausted : .unavailable))
       #expect(error?.message.contains("try again in") == true)
-      let reply = try await world.ask("Who has a sore knee?")
+      let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.degraded && reply.sources.map(\.messageId) == ["m1"])
       #expect(reply.reply.contains("unavailable"))
     }
@@ -488,70 +494,70 @@ struct AssistantTests {
 
   @Test("What was done is reported, even when the model then fails")
   func failureAfterAction() async throws {
-    try await AssistantScene.run { world in
-      try world.model.fail(StubFault(.chat, call: 2, times: 9, status: 503))
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try fixture.model.fail(StubFault(.chat, call: 2, times: 9, status: 503))
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [
           .init(
             "setReminder",
-            .object(["text": "Call Carl", "dueDate": .string(world.text(hours: 1))])
+            .object(["text": "Call Carl", "dueDate": .string(fixture.text(hours: 1))])
           )
         ])
       )
-      let reply = try await world.ask("Remind me to call Carl")
+      let reply = try await fixture.ask("Remind me to call Carl")
       #expect(reply.actions.map(\.status) == [.done] && reply.degraded)
     }
   }
 
   @Test("Questions that make no sense are refused before anything is paid", arguments: ["", " \n"])
   func blank(question: String) async throws {
-    try await AssistantScene.run { world in
-      let error = await #expect(throws: CallableError.self) { try await world.ask(question) }
+    try await AssistantFixture.run { fixture in
+      let error = await #expect(throws: CallableError.self) { try await fixture.ask(question) }
       #expect(error?.code == .invalidArgument)
       await #expect(throws: CallableError.self) {
-        try await world.ask(String(repeating: "x", count: 5000))
+        try await fixture.ask(String(repeating: "x", count: 5000))
       }
-      #expect(world.model.journal.entries.isEmpty)
+      #expect(fixture.model.journal.entries.isEmpty)
     }
   }
 }
 
 /// Psst's functions with a chat model and keyword search, without triggers on profiles.
-struct AssistantScene: Sendable {
-  let scene: Scene
-  var suite: FunctionsSuite { scene.suite }
-  var functions: MessageFunctions { scene.functions }
-  var model: OpenAIStandIn { scene.model }
+struct AssistantFixture: Sendable {
+  let profiles: ProfileFixture
+  var suite: FunctionsSuite { profiles.suite }
+  var functions: MessageFunctions { profiles.functions }
+  var model: OpenAIModelStub { profiles.model }
 
   static func run(
     withModel: Bool = true,
-    _ test: (AssistantScene) async throws -> Void
+    _ test: (AssistantFixture) async throws -> Void
   ) async throws {
-    let model = OpenAIStandIn()
-    let vectors = ProviderStandIn()
-    try await withFunctions(Self.app, startTime: Scene.morning) { world in
-      world.http.mount(model, at: OpenAIStandIn.baseURL)
-      world.http.mount(vectors, at: ProviderStandIn.host)
+    let model = OpenAIModelStub()
+    let vectors = ProviderStub()
+    try await withFunctions(Self.app, startTime: ProfileFixture.morning) { environment in
+      environment.http.mount(model, at: OpenAIModelStub.baseURL)
+      environment.http.mount(vectors, at: ProviderStub.host)
       return MessageFunctions(
         services: MessageServices(
-          firestore: world.firestore,
+          firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
-            vectors: VectorSettings(host: ProviderStandIn.host),
+            vectors: VectorSettings(host: ProviderStub.host),
             chat: withModel
-              ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
+              ? .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini") : .none
           ),
-          http: world.http,
-          retries: ServiceRetries(attemptsMax: 1, now: { world.now.date }),
+          http: environment.http,
+          retries: ServiceRetries(attemptsMax: 1, now: { environment.now.date }),
           clock: WakingClock(wakes: 0)
         )
       )
     } test: { suite, functions in
-      let scene = Scene(suite: suite, functions: functions, model: model)
-      try await scene.populate()
-      try await scene.contact("carl", of: "tina")
+      let profiles = ProfileFixture(suite: suite, functions: functions, model: model)
+      try await profiles.populate()
+      try await profiles.contact("carl", of: "tina")
       try await suite.settle()
-      try await test(AssistantScene(scene: scene))
+      try await test(AssistantFixture(profiles: profiles))
     }
   }
 
@@ -569,7 +575,7 @@ struct AssistantScene: Sendable {
   func write(_ id: String, _ text: String, by sender: String = "carl", in chat: String = "c1")
     async throws
   {
-    try await scene.write(id, text, by: sender, in: chat)
+    try await profiles.write(id, text, by: sender, in: chat)
     try await suite.settle()
   }
 
@@ -630,8 +636,8 @@ struct AssistantScene: Sendable {
       firestore: firestore,
       settings: PsstSettings(
         embedding: .lexical,
-        vectors: VectorSettings(host: ProviderStandIn.host),
-        chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+        vectors: VectorSettings(host: ProviderStub.host),
+        chat: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini")
       ),
       http: suite.http,
       retries: ServiceRetries(attemptsMax: 1, now: { suite.clock.now.date }),

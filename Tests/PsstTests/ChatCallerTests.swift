@@ -8,13 +8,13 @@ import Testing
 struct ChatCallerTests {
   @Test("Those who listen slowly hold up nobody, and miss nothing")
   func slowListeners() async throws {
-    try await UsageWorld.run { world in
-      let chat = try #require(world.services.chat)
+    try await UsageFixture.run { fixture in
+      let chat = try #require(fixture.services.chat)
       let (listening, begin) = AsyncStream<Void>.makeStream()
       let gate = SharedResult<Void>()
       try await withThrowingTaskGroup(of: String.self) { group in
         for _ in 0..<16 {
-          try world.model.reply(ScriptedReply(content: "One two three four five six seven."))
+          try fixture.model.reply(ScriptedReply(content: "One two three four five six seven."))
           group.addTask {
             let heard = Heard()
             let reply = try await chat.reply(to: [.user("Hi")], tools: [], for: .user("tom")) {
@@ -27,7 +27,7 @@ struct ChatCallerTests {
           }
         }
         for await _ in listening.prefix(16) {}
-        try world.model.reply(ScriptedReply(content: "Hello."))
+        try fixture.model.reply(ScriptedReply(content: "Hello."))
         let reply = try await chat.reply(to: [.user("Hi")], tools: [], for: .user("carl")) { _ in }
         #expect(reply.text == "Hello.")
 
@@ -41,25 +41,25 @@ struct ChatCallerTests {
 
   @Test("Who leaves an answer has what was thrown, and does not get it for nothing")
   func leaves() async throws {
-    try await UsageWorld.run { world in
-      let chat = try #require(world.services.chat)
-      try world.model.reply(ScriptedReply(content: "One two three."))
+    try await UsageFixture.run { fixture in
+      let chat = try #require(fixture.services.chat)
+      try fixture.model.reply(ScriptedReply(content: "One two three."))
       await #expect(throws: Left.self) {
         _ = try await chat.reply(to: [.user("Hi")], tools: [], for: .user("tom")) { _ in
           throw Left()
         }
       }
-      let tokens = try #require(try await world.day("tom")?.tokens)
+      let tokens = try #require(try await fixture.day("tom")?.tokens)
       #expect(tokens > 0)
     }
   }
 
   @Test("A failure comes after the words that were said before it")
   func failure() async throws {
-    try await Scene.run { world in
-      let chat = try #require(world.functions.services.chat)
-      try world.model.reply(ScriptedReply(content: "One two three."))
-      try world.model.fail(StubFault(.chat, truncateAfter: 3))
+    try await ProfileFixture.run { fixture in
+      let chat = try #require(fixture.functions.services.chat)
+      try fixture.model.reply(ScriptedReply(content: "One two three."))
+      try fixture.model.fail(StubFault(.chat, truncateAfter: 3))
       let heard = Heard()
       let error = await #expect(throws: ServiceError.self) {
         _ = try await chat.reply(to: [.user("Hi")], tools: [], for: .user("tom")) { heard.add($0) }
@@ -74,23 +74,23 @@ struct ChatCallerTests {
     arguments: [0, 1_000_000_000]
   )
   func statedUsage(tokens: Int) async throws {
-    try await UsageWorld.run { world in
-      let chat = try #require(world.services.chat)
+    try await UsageFixture.run { fixture in
+      let chat = try #require(fixture.services.chat)
       let usage = ["prompt_tokens": tokens, "completion_tokens": tokens]
-      try world.model.reply(
+      try fixture.model.reply(
         ScriptedReply(content: "Hello.", usage: usage),
         ScriptedReply(json: ["word": "Hello."], usage: usage)
       )
       let turns = [ChatTurn.user("Hi")]
       let reply = try await chat.reply(to: turns, tools: [], for: .user("tom")) { _ in }
-      let streamed = try #require(try await world.day("tom")?.tokens)
+      let streamed = try #require(try await fixture.day("tom")?.tokens)
       let answer = try await chat.answer(
         [ChatMessage(.user, "Hi")],
         as: JSONSchema(name: "word", ["word": .string]),
         [String: String].self,
         for: .user("tom")
       )
-      let both = try #require(try await world.day("tom")?.tokens)
+      let both = try #require(try await fixture.day("tom")?.tokens)
 
       for usage in [reply.usage, answer.usage] {
         // No more than the bytes of the request, and the longest answer.

@@ -26,14 +26,14 @@ struct CutOffTurnTests {
 
   @Test("Whole calls before the cut are carried out, and the one that is cut is an error")
   func halfCall() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let half = Self.arguments.dropLast(1)
-      try world.model.reply(
+      try fixture.model.reply(
         ScriptedReply(
           toolCalls: [
             .init(
               "setReminder",
-              .object(["text": "Call Carl", "dueDate": .string(world.text(hours: 24))])
+              .object(["text": "Call Carl", "dueDate": .string(fixture.text(hours: 24))])
             ), .init("setReminder", .string(String(half))),
           ],
           finishReason: "length",
@@ -41,13 +41,13 @@ struct CutOffTurnTests {
         ),
         ScriptedReply(content: "Done.")
       )
-      let reply = try await world.ask("Remind me tomorrow to call Carl")
+      let reply = try await fixture.ask("Remind me tomorrow to call Carl")
 
       #expect(reply.actions.map { $0.parameters["text"] } == ["Call Carl"])
-      let results = try #require(try world.requests().last?["messages"]?.items)
+      let results = try #require(try fixture.requests().last?["messages"]?.items)
         .filter { $0["role"] == "tool" }.compactMap { $0["content"]?.text }
       #expect(results.count == 2 && results.last?.contains("error") == true)
-      let reminders = try await world.suite.firestore.collection("reminders").get()
+      let reminders = try await fixture.suite.firestore.collection("reminders").get()
       #expect(reminders.count == 1)
     }
   }

@@ -8,10 +8,10 @@ import Testing
 struct EmbedMessageTests {
   @Test("A message gets one vector with its metadata, in an index of the model")
   func metadata() async throws {
-    try await World.run { world in
-      try await world.say("m1", "My knee is sore")
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "My knee is sore")
 
-      let record = try #require(world.providers.records["c1#m1"])
+      let record = try #require(fixture.providers.records["c1#m1"])
       #expect(
         record.metadata == [
           "firestoreMessageId": .string("m1"), "firestoreChatId": .string("c1"),
@@ -21,29 +21,29 @@ struct EmbedMessageTests {
         ]
       )
       #expect(
-        world.providers.tags
+        fixture.providers.tags
           == [
             "embedding_provider": "lexical", "embedding_model": "hashed-words-1",
             "records": "messages-by-chat",
           ]
       )
-      #expect(world.logged("Message embedded")?["embedding.provider"] == "lexical")
+      #expect(fixture.logged("Message embedded")?["embedding.provider"] == "lexical")
     }
   }
 
   @Test("The same event twice leaves the same one vector")
   func twice() async throws {
-    try await World.run { world in
-      try await world.say("m1", "My knee is sore")
-      let first = world.providers.records
-      try await world.suite.redeliver(
-        world.functions.embedMessage,
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      let first = fixture.providers.records
+      try await fixture.suite.redeliver(
+        fixture.functions.embedMessage,
         document: "chats/c1/messages/m1"
       )
-      try await world.suite.settle()
+      try await fixture.suite.settle()
 
-      #expect(world.providers.records == first)
-      #expect(world.suite.runCount(of: world.functions.embedMessage) == 2)
+      #expect(fixture.providers.records == first)
+      #expect(fixture.suite.runCount(of: fixture.functions.embedMessage) == 2)
     }
   }
 
@@ -52,105 +52,107 @@ struct EmbedMessageTests {
     arguments: UInt64(0)..<12
   )
   func anyOrder(seed: UInt64) async throws {
-    try await World.run(deliveryFaults: DeliveryFaults(seed: seed)) { world in
-      for id in ["m1", "m2", "m3"] { try await world.write(id, "First words of \(id)") }
-      try await world.chat("c1", ["tina", "carl", "cora"])
-      try await world.write("m1", "Second words")
-      try await world.delete("m2")
-      try await world.delete("m3")
-      try await world.write("m3", "Back again")
-      try await world.chat("c1", ["carl", "cora"])
-      try await world.suite.settle()
+    try await ChatFixture.run(deliveryFaults: DeliveryFaults(seed: seed)) { fixture in
+      for id in ["m1", "m2", "m3"] { try await fixture.write(id, "First words of \(id)") }
+      try await fixture.chat("c1", ["tina", "carl", "cora"])
+      try await fixture.write("m1", "Second words")
+      try await fixture.delete("m2")
+      try await fixture.delete("m3")
+      try await fixture.write("m3", "Back again")
+      try await fixture.chat("c1", ["carl", "cora"])
+      try await fixture.suite.settle()
 
-      let records = world.providers.records
+      let records = fixture.providers.records
       #expect(records.mapValues(\.text) == ["c1#m1": "Second words", "c1#m3": "Back again"])
       for record in records.values {
         #expect(record.metadata["members"] == .strings(["carl", "cora"]))
         #expect(record.metadata["trainerId"] == nil)
       }
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
   @Test("Read receipts cost nothing: the same text keeps its vector")
   func readReceipts() async throws {
-    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
-      try await world.say("m1", "My knee is sore")
-      let record = try #require(world.providers.records["c1#m1"])
+    try await ChatFixture.run(ChatFixture.tinyModel, deliveryFaults: ChatFixture.inOrder) {
+      fixture in
+      try await fixture.say("m1", "My knee is sore")
+      let record = try #require(fixture.providers.records["c1#m1"])
       for reader in ["tina", "carl", "cora", "theo"] {
-        try await world.suite.firestore.document("chats/c1/messages/m1")
+        try await fixture.suite.firestore.document("chats/c1/messages/m1")
           .update(["readBy": .arrayUnion(reader)])
-        try await world.suite.settle()
+        try await fixture.suite.settle()
       }
       // Another worker has an empty text cache.
       let other = MessageServices(
-        firestore: world.suite.firestore,
+        firestore: fixture.suite.firestore,
         settings: PsstSettings(
-          embedding: World.tinyModel,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          embedding: ChatFixture.tinyModel,
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.suite.http
+        http: fixture.suite.http
       )
       #expect(try await other.indexer.index(chatID: "c1", messageID: "m1") == .indexed)
-      #expect(world.providers.count("/embeddings") == 1)
-      #expect(world.providers.records == ["c1#m1": record])
+      #expect(fixture.providers.count("/embeddings") == 1)
+      #expect(fixture.providers.records == ["c1#m1": record])
 
-      try await world.say("m1", "My elbow is sore")
-      #expect(world.providers.count("/embeddings") == 2)
-      #expect(world.providers.records["c1#m1"]?.values != record.values)
+      try await fixture.say("m1", "My elbow is sore")
+      #expect(fixture.providers.count("/embeddings") == 2)
+      #expect(fixture.providers.records["c1#m1"]?.values != record.values)
     }
   }
 
   @Test("Messages that say the same are embedded once, and so is an event that is tried again")
   func equalTexts() async throws {
-    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
-      for id in ["m1", "m2", "m3"] { try await world.write(id, "Thanks, see you tomorrow") }
-      let providers = world.providers
+    try await ChatFixture.run(ChatFixture.tinyModel, deliveryFaults: ChatFixture.inOrder) {
+      fixture in
+      for id in ["m1", "m2", "m3"] { try await fixture.write(id, "Thanks, see you tomorrow") }
+      let providers = fixture.providers
       let down = OutboundResponse(status: 503)
-      world.suite.http.on("POST", ProviderStandIn.host + "/ix/chat-messages/vectors/upsert")
+      fixture.suite.http.on("POST", ProviderStub.host + "/ix/chat-messages/vectors/upsert")
         .respond { _ in down }.respond { _ in down }.respond { _ in down }
         .respond { try await providers.send($0) }
-      try await world.suite.settle()
+      try await fixture.suite.settle()
 
-      #expect(world.providers.count("/embeddings") == 1)
-      #expect(Set(world.providers.records.keys) == ["c1#m1", "c1#m2", "c1#m3"])
+      #expect(fixture.providers.count("/embeddings") == 1)
+      #expect(Set(fixture.providers.records.keys) == ["c1#m1", "c1#m2", "c1#m3"])
       // All three events fail once while the index is down, and then run again.
-      #expect(world.suite.runCount(of: world.functions.embedMessage) == 6)
+      #expect(fixture.suite.runCount(of: fixture.functions.embedMessage) == 6)
     }
   }
 
   @Test("A message's id in another chat reaches no vector but its own")
   func sameID() async throws {
-    try await World.run { world in
-      try await world.chat("c2", ["cora", "dora"])
-      try await world.say("m1", "My knee is sore")
-      let record = try #require(world.providers.records["c1#m1"])
-      try await world.say("m1", "Taken over", by: "cora", in: "c2")
-      #expect(world.providers.records["c1#m1"] == record)
-      #expect(world.providers.records.count == 2)
+    try await ChatFixture.run { fixture in
+      try await fixture.chat("c2", ["cora", "dora"])
+      try await fixture.say("m1", "My knee is sore")
+      let record = try #require(fixture.providers.records["c1#m1"])
+      try await fixture.say("m1", "Taken over", by: "cora", in: "c2")
+      #expect(fixture.providers.records["c1#m1"] == record)
+      #expect(fixture.providers.records.count == 2)
 
-      try await world.delete("m1", in: "c2")
-      try await world.suite.settle()
-      #expect(world.providers.records == ["c1#m1": record])
+      try await fixture.delete("m1", in: "c2")
+      try await fixture.suite.settle()
+      #expect(fixture.providers.records == ["c1#m1": record])
     }
   }
 
   @Test("Ids of any characters are kept apart; those too long for the index are skipped")
   func unusualIDs() async throws {
-    try await World.run { world in
-      try await world.chat("c1#m", ["tina", "carl"])
-      try await world.say("m#1", "one")
-      try await world.say("1", "two", in: "c1#m")
-      try await world.say("café 膝", "three")
+    try await ChatFixture.run { fixture in
+      try await fixture.chat("c1#m", ["tina", "carl"])
+      try await fixture.say("m#1", "one")
+      try await fixture.say("1", "two", in: "c1#m")
+      try await fixture.say("café 膝", "three")
       #expect(
-        world.providers.records.mapValues(\.text) == [
+        fixture.providers.records.mapValues(\.text) == [
           "c1#m%231": "one", "c1%23m#1": "two", "c1#caf%C3%A9%20%E8%86%9D": "three",
         ]
       )
 
-      try await world.say(String(repeating: "x", count: 600), "four")
-      #expect(world.logged("Message skipped")?["reason"] == "its ids are too long")
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      try await fixture.say(String(repeating: "x", count: 600), "four")
+      #expect(fixture.logged("Message skipped")?["reason"] == "its ids are too long")
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
@@ -164,54 +166,55 @@ struct EmbedMessageTests {
     ]
   )
   func longText(text: String) async throws {
-    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
-      try await world.say("m1", text)
-      try await world.suite.firestore.document("chats/c1/messages/m1")
+    try await ChatFixture.run(ChatFixture.tinyModel, deliveryFaults: ChatFixture.inOrder) {
+      fixture in
+      try await fixture.say("m1", text)
+      try await fixture.suite.firestore.document("chats/c1/messages/m1")
         .update(["readBy": .arrayUnion("tina")])
-      try await world.suite.settle()
+      try await fixture.suite.settle()
 
-      let stored = try #require(world.providers.records["c1#m1"]?.text)
+      let stored = try #require(fixture.providers.records["c1#m1"]?.text)
       #expect(text.drop(while: \.isWhitespace).unicodeScalars.starts(with: stored.unicodeScalars))
       #expect(stored.utf8.count <= 8192 && stored.contains { !$0.isWhitespace })
-      #expect(world.providers.count("/embeddings") == 1)
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      #expect(fixture.providers.count("/embeddings") == 1)
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
   @Test("In a group of 1 500 each member finds the messages, and nobody else does")
   func largeGroup() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
       let members = (0..<1500).map { "uid-\($0)-" + String(repeating: "x", count: 20) }
-      try await world.chat("g1", members, isGroup: true)
-      try await world.say("m1", "My knee is sore", by: members[0], in: "g1")
+      try await fixture.chat("g1", members, isGroup: true)
+      try await fixture.say("m1", "My knee is sore", by: members[0], in: "g1")
 
-      let record = try #require(world.providers.records["g1#m1"])
+      let record = try #require(fixture.providers.records["g1#m1"])
       let stored = try #require(record.metadata["members"]?.strings)
       #expect(stored.count > 500 && members.starts(with: stored))
       for uid in [members[0], members[1499]] {
-        #expect(try await world.search("sore knee", as: uid).results.map(\.messageId) == ["m1"])
-        let one = try await world.search("sore knee", as: uid, chatId: "g1")
+        #expect(try await fixture.search("sore knee", as: uid).results.map(\.messageId) == ["m1"])
+        let one = try await fixture.search("sore knee", as: uid, chatId: "g1")
         #expect(one.results.map(\.messageId) == ["m1"])
       }
-      #expect(try await world.search("sore knee", as: "carl").results.isEmpty)
-      #expect(try await world.search("sore knee", as: "carl", chatId: "g1").results.isEmpty)
+      #expect(try await fixture.search("sore knee", as: "carl").results.isEmpty)
+      #expect(try await fixture.search("sore knee", as: "carl", chatId: "g1").results.isEmpty)
 
-      try await world.chat("g1", Array(members.dropFirst()), isGroup: true)
-      try await world.suite.settle()
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "1")
-      try await world.suite.redeliver(world.functions.refreshChatMembers)
-      try await world.suite.settle()
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "0")
+      try await fixture.chat("g1", Array(members.dropFirst()), isGroup: true)
+      try await fixture.suite.settle()
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "1")
+      try await fixture.suite.redeliver(fixture.functions.refreshChatMembers)
+      try await fixture.suite.settle()
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "0")
     }
   }
 
   @Test("A sender that cannot be a user is skipped", arguments: ["", "a/b", "..", "__x__"])
   func malformedSender(sender: String) async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello there", by: sender)
-      #expect(world.providers.records.isEmpty)
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello there", by: sender)
+      #expect(fixture.providers.records.isEmpty)
       #expect(
-        world.logged("Message skipped")?["reason"]
+        fixture.logged("Message skipped")?["reason"]
           == "it cannot be read: 'senderID' is not the id of a user"
       )
     }
@@ -219,116 +222,118 @@ struct EmbedMessageTests {
 
   @Test("A message that changes while it is embedded is embedded again")
   func changeMeanwhile() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      world.providers.during("/vectors/upsert") {
-        try await world.write("m1", "My elbow is sore")
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      fixture.providers.during("/vectors/upsert") {
+        try await fixture.write("m1", "My elbow is sore")
       }
-      try await world.say("m1", "My knee is sore")
+      try await fixture.say("m1", "My knee is sore")
 
       // The third one comes from the event of the change itself.
       let texts = ["My knee is sore", "My elbow is sore", "My elbow is sore"]
-      #expect(world.providers.upserted.map(\.text) == texts)
+      #expect(fixture.providers.upserted.map(\.text) == texts)
     }
   }
 
   @Test("Members that change while a message is embedded are in its vector")
   func membersMeanwhile() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      world.providers.during("/vectors/upsert") {
-        try await world.chat("c1", ["tina", "carl", "cora"])
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      fixture.providers.during("/vectors/upsert") {
+        try await fixture.chat("c1", ["tina", "carl", "cora"])
       }
-      try await world.say("m1", "My knee is sore")
+      try await fixture.say("m1", "My knee is sore")
 
       #expect(
-        world.providers.upserted.map { $0.metadata["members"] } == [
+        fixture.providers.upserted.map { $0.metadata["members"] } == [
           .strings(["tina", "carl"]), .strings(["tina", "carl", "cora"]),
         ]
       )
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
     }
   }
 
   @Test("A message that goes while it is embedded leaves no vector")
   func deletionMeanwhile() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      world.providers.during("/vectors/upsert") { try await world.delete("m1") }
-      try await world.say("m1", "My knee is sore")
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      fixture.providers.during("/vectors/upsert") { try await fixture.delete("m1") }
+      try await fixture.say("m1", "My knee is sore")
 
-      #expect(world.providers.records.isEmpty)
+      #expect(fixture.providers.records.isEmpty)
       // One by the event of the message, one by the event of its deletion.
-      #expect(world.providers.count("/vectors/delete") == 2)
+      #expect(fixture.providers.count("/vectors/delete") == 2)
     }
   }
 
   @Test("A message that comes back while its vector is deleted has one in the end")
   func returnMeanwhile() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      try await world.say("m1", "My knee is sore")
-      world.providers.during("/vectors/delete") { try await world.write("m1", "Back again") }
-      try await world.delete("m1")
-      try await world.suite.settle()
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      fixture.providers.during("/vectors/delete") { try await fixture.write("m1", "Back again") }
+      try await fixture.delete("m1")
+      try await fixture.suite.settle()
 
       let texts = ["My knee is sore", "Back again", "Back again"]
-      #expect(world.providers.upserted.map(\.text) == texts)
-      #expect(world.providers.records["c1#m1"]?.text == "Back again")
+      #expect(fixture.providers.upserted.map(\.text) == texts)
+      #expect(fixture.providers.records["c1#m1"]?.text == "Back again")
     }
   }
 
   @Test("A message that keeps changing is left to a later attempt")
   func restless() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
       for round in 0..<6 {
-        world.providers.during("/vectors/upsert") { try await world.write("m1", "Words \(round)") }
+        fixture.providers.during("/vectors/upsert") {
+          try await fixture.write("m1", "Words \(round)")
+        }
       }
-      try await world.say("m1", "Words")
+      try await fixture.say("m1", "Words")
 
-      let runs = world.suite.runs(of: world.functions.embedMessage).filter { $0.attempt == 1 }
+      let runs = fixture.suite.runs(of: fixture.functions.embedMessage).filter { $0.attempt == 1 }
       guard case .failed(let error) = runs.first?.outcome else {
         Issue.record("the first attempt did not fail")
         return
       }
       #expect(error.contains("keeps changing"))
-      #expect(world.providers.records["c1#m1"]?.text == "Words 5")
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      #expect(fixture.providers.records["c1#m1"]?.text == "Words 5")
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
   @Test(
     "What has no words is skipped with a reason, and has no vector any more",
     arguments: [
-      (World.message(" \n "), "its text is blank"),
-      (World.message("").merging(["mediaType": "image"]) { $1 }, "it is media without text"),
+      (ChatFixture.message(" \n "), "its text is blank"),
+      (ChatFixture.message("").merging(["mediaType": "image"]) { $1 }, "it is media without text"),
     ]
   )
   func skips(message: [String: FieldValue], reason: String) async throws {
-    try await World.run { world in
-      try await world.say("m1", "My knee is sore")
-      try await world.put("chats/c1/messages/m1", message)
-      try await world.suite.settle()
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      try await fixture.put("chats/c1/messages/m1", message)
+      try await fixture.suite.settle()
 
-      #expect(world.providers.records.isEmpty)
-      #expect(world.logged("Message skipped")?["reason"] == reason)
+      #expect(fixture.providers.records.isEmpty)
+      #expect(fixture.logged("Message skipped")?["reason"] == reason)
     }
   }
 
   @Test("A message of no chat is skipped")
   func noChat() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello", in: "nowhere")
-      #expect(world.providers.records.isEmpty)
-      #expect(world.logged("Message skipped")?["reason"] == "its chat does not exist")
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello", in: "nowhere")
+      #expect(fixture.providers.records.isEmpty)
+      #expect(fixture.logged("Message skipped")?["reason"] == "its chat does not exist")
     }
   }
 
   @Test("A deleted message's vector is deleted")
   func deletion() async throws {
-    try await World.run { world in
-      try await world.say("m1", "My knee is sore")
-      try await world.delete("m1")
-      try await world.suite.settle()
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      try await fixture.delete("m1")
+      try await fixture.suite.settle()
 
-      #expect(world.providers.records.isEmpty)
-      #expect(world.logged("Message is gone, vector deleted") != nil)
+      #expect(fixture.providers.records.isEmpty)
+      #expect(fixture.logged("Message is gone, vector deleted") != nil)
     }
   }
 
@@ -341,33 +346,33 @@ struct EmbedMessageTests {
     ] as [([String], String, String?)]
   )
   func trainer(members: [String], sender: String, trainer: String?) async throws {
-    try await World.run { world in
-      try await world.put("users/tom", ["displayName": "Tom", "role": "trainer"])
+    try await ChatFixture.run { fixture in
+      try await fixture.put("users/tom", ["displayName": "Tom", "role": "trainer"])
       // A user stored before roles existed, and therefore a trainer.
-      try await world.put("users/old", ["displayName": "Old"])
-      try await world.chat("c1", members, isGroup: members.count > 2)
-      try await world.say("m1", "Hello there", by: sender)
+      try await fixture.put("users/old", ["displayName": "Old"])
+      try await fixture.chat("c1", members, isGroup: members.count > 2)
+      try await fixture.say("m1", "Hello there", by: sender)
 
-      let record = try #require(world.providers.records["c1#m1"])
+      let record = try #require(fixture.providers.records["c1#m1"])
       #expect(record.metadata["trainerId"] == trainer.map { .string($0) })
     }
   }
 
   @Test("A provider that fails is tried again in place, then later")
   func providerFailure() async throws {
-    try await World.run(World.tinyModel) { world in
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
       let down = OutboundResponse(status: 503)
-      world.providers.fail(down, OutboundResponse(status: 429, headers: ["retry-after": "2"]))
-      try await world.say("m1", "Hello")
-      #expect(world.waits.all == [.milliseconds(500), .seconds(2)])
-      #expect(world.providers.records.keys.contains("c1#m1"))
+      fixture.providers.fail(down, OutboundResponse(status: 429, headers: ["retry-after": "2"]))
+      try await fixture.say("m1", "Hello")
+      #expect(fixture.waits.all == [.milliseconds(500), .seconds(2)])
+      #expect(fixture.providers.records.keys.contains("c1#m1"))
 
-      let providers = world.providers
-      world.suite.http.on("POST", ProviderStandIn.host + "/v1/embeddings")
+      let providers = fixture.providers
+      fixture.suite.http.on("POST", ProviderStub.host + "/v1/embeddings")
         .respond { _ in down }.respond { _ in down }.respond { _ in down }
         .respond { try await providers.send($0) }
-      try await world.say("m2", "Hello again")
-      let outcomes = world.suite.runs(of: world.functions.embedMessage)
+      try await fixture.say("m2", "Hello again")
+      let outcomes = fixture.suite.runs(of: fixture.functions.embedMessage)
         .filter { $0.document == "chats/c1/messages/m2" }.map(\.outcome)
       guard outcomes.count == 2, case .failed(let error) = outcomes[0] else {
         Issue.record("not one failure and one more attempt: \(outcomes)")
@@ -380,19 +385,19 @@ struct EmbedMessageTests {
 
   @Test("A wrong key makes the event wait for an hour, and the key is in no message")
   func wrongKey() async throws {
-    try await World.run(World.tinyModel) { world in
-      let providers = world.providers
-      world.suite.http.on("POST", ProviderStandIn.host + "/v1/embeddings").respond(status: 401)
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      let providers = fixture.providers
+      fixture.suite.http.on("POST", ProviderStub.host + "/v1/embeddings").respond(status: 401)
         .respond { try await providers.send($0) }
-      let start = world.suite.clock.now.date
-      try await world.say("m1", "Hello")
+      let start = fixture.suite.clock.now.date
+      try await fixture.say("m1", "Hello")
 
-      #expect(Int(world.suite.clock.now.date.timeIntervalSince(start)) == 3600)
-      let deliveries = try await world.suite.deliveries(of: world.functions.embedMessage)
+      #expect(Int(fixture.suite.clock.now.date.timeIntervalSince(start)) == 3600)
+      let deliveries = try await fixture.suite.deliveries(of: fixture.functions.embedMessage)
       #expect(deliveries.map(\.state) == [.succeeded])
-      #expect(world.providers.count("/embeddings") == 1)
-      #expect(world.waits.all.isEmpty)
-      for line in world.suite.logs {
+      #expect(fixture.providers.count("/embeddings") == 1)
+      #expect(fixture.waits.all.isEmpty)
+      for line in fixture.suite.logs {
         #expect(!"\(line.message) \(line.metadata)".contains("Bearer key"))
       }
     }
@@ -400,39 +405,39 @@ struct EmbedMessageTests {
 
   @Test("An index of another model is refused with what to do")
   func otherModel() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello")
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello")
       let services = MessageServices(
-        firestore: world.suite.firestore,
+        firestore: fixture.suite.firestore,
         settings: PsstSettings(
-          embedding: World.tinyModel,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          embedding: ChatFixture.tinyModel,
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.suite.http
+        http: fixture.suite.http
       )
       let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
       #expect(error?.kind == .misconfigured)
       #expect(error?.message.contains("lexical/hashed-words-1") == true)
       #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
 
-      try await world.services.checkIndex()
+      try await fixture.services.checkIndex()
     }
   }
 
   @Test("An index with ids of an earlier version is refused with what to do")
   func earlierIDs() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello")
-      world.providers.retag([
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello")
+      fixture.providers.retag([
         "embedding_provider": "lexical", "embedding_model": "hashed-words-1",
       ])
       let services = MessageServices(
-        firestore: world.suite.firestore,
+        firestore: fixture.suite.firestore,
         settings: PsstSettings(
           embedding: .lexical,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.suite.http
+        http: fixture.suite.http
       )
       let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
       #expect(error?.kind == .misconfigured)
@@ -443,17 +448,17 @@ struct EmbedMessageTests {
 
   @Test("Where the index is of another model, nothing is served")
   func otherModelAtStart() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello")
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello")
       let error = await #expect(throws: ServiceError.self) {
         try await withFunctions(\.app) { other in
-          other.http.mount(world.providers, at: ProviderStandIn.host)
+          other.http.mount(fixture.providers, at: ProviderStub.host)
           return MessageFunctions(
             services: MessageServices(
               firestore: other.firestore,
               settings: PsstSettings(
-                embedding: World.tinyModel,
-                vectors: VectorSettings(host: ProviderStandIn.host)
+                embedding: ChatFixture.tinyModel,
+                vectors: VectorSettings(host: ProviderStub.host)
               ),
               http: other.http
             )
@@ -468,11 +473,11 @@ struct EmbedMessageTests {
 
   @Test("An index that was deleted is made again")
   func indexDeleted() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello")
-      world.providers.deleteIndex()
-      try await world.say("m2", "Hello")
-      #expect(Array(world.providers.records.keys) == ["c1#m2"])
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello")
+      fixture.providers.deleteIndex()
+      try await fixture.say("m2", "Hello")
+      #expect(Array(fixture.providers.records.keys) == ["c1#m2"])
     }
   }
 }

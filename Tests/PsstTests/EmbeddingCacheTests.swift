@@ -130,28 +130,28 @@ struct EmbeddingCacheTests {
   @Test("Four messages of the same text cost one embedding, whatever their events do")
   func messages() async throws {
     for faults in [DeliveryFaults.inOrder, DeliveryFaults(seed: 1)] {
-      try await World.run(World.tinyModel, deliveryFaults: faults) { world in
-        for number in 0..<4 { try await world.write("m\(number)", "Same words") }
-        try await world.suite.settle()
-        #expect(world.providers.records.count == 4)
-        #expect(world.providers.count("/embeddings") == 1)
+      try await ChatFixture.run(ChatFixture.tinyModel, deliveryFaults: faults) { fixture in
+        for number in 0..<4 { try await fixture.write("m\(number)", "Same words") }
+        try await fixture.suite.settle()
+        #expect(fixture.providers.records.count == 4)
+        #expect(fixture.providers.count("/embeddings") == 1)
       }
     }
   }
 
   @Test("Equal texts indexed at once cost one embedding")
   func indexer() async throws {
-    try await World.run(World.tinyModel, deliveryFaults: .inOrder) { world in
-      for number in 0..<4 { try await world.write("m\(number)", "Same words") }
+    try await ChatFixture.run(ChatFixture.tinyModel, deliveryFaults: .inOrder) { fixture in
+      for number in 0..<4 { try await fixture.write("m\(number)", "Same words") }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<4 {
           group.addTask {
-            _ = try await world.services.indexer.index(chatID: "c1", messageID: "m\(number)")
+            _ = try await fixture.services.indexer.index(chatID: "c1", messageID: "m\(number)")
           }
         }
         try await group.waitForAll()
       }
-      #expect(world.providers.count("/embeddings") == 1)
+      #expect(fixture.providers.count("/embeddings") == 1)
     }
   }
 }

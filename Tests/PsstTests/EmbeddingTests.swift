@@ -23,9 +23,9 @@ struct EmbeddingTests {
 
   @Test("Texts are embedded in order, whichever form the answer has", arguments: [true, false])
   func forms(isBase64: Bool) async throws {
-    let providers = ProviderStandIn()
+    let providers = ProviderStub()
     if !isBase64 { providers.answersWithArrays() }
-    guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
+    guard case .openAI(let baseURL, let key, let model) = ChatFixture.tinyModel else { return }
     let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
     let texts = ["sore knee", "oats", "squats"]
     var usage = TokenUsage()
@@ -48,13 +48,13 @@ struct EmbeddingTests {
 
   @Test("A model that gives vectors of another length is refused")
   func dimension() async throws {
-    guard case .openAI(let baseURL, let key, var model) = World.tinyModel else { return }
+    guard case .openAI(let baseURL, let key, var model) = ChatFixture.tinyModel else { return }
     model.dimension = 100
     let embedding = OpenAIEmbedding(
       model: model,
       baseURL: baseURL,
       key: key,
-      http: ProviderStandIn()
+      http: ProviderStub()
     )
     let error = await #expect(throws: ServiceError.self) {
       var usage = TokenUsage()

@@ -11,9 +11,9 @@ struct FaultModeTests {
   /// The writes of a test, in steps; the suite settles after each step.
   struct Story: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    var steps: [@Sendable (Scene) async throws -> Void]
+    var steps: [@Sendable (ProfileFixture) async throws -> Void]
 
-    init(_ description: String, _ steps: (@Sendable (Scene) async throws -> Void)...) {
+    init(_ description: String, _ steps: (@Sendable (ProfileFixture) async throws -> Void)...) {
       testDescription = description
       self.steps = steps
     }
@@ -22,12 +22,12 @@ struct FaultModeTests {
   static let stories = [
     Story(
       "messages of two chats",
-      { scene in
-        try await scene.chat("c2", ["tom", "cora"])
+      { fixture in
+        try await fixture.chat("c2", ["tom", "cora"])
         for minute in 1...4 as ClosedRange<Int64> {
           let sender = minute % 2 == 0 ? "tina" : "carl"
-          try await scene.write("a\(minute)", "sore knee \(minute)", by: sender, minute: minute)
-          try await scene.write(
+          try await fixture.write("a\(minute)", "sore knee \(minute)", by: sender, minute: minute)
+          try await fixture.write(
             "b\(minute)",
             "rome \(minute)",
             by: "cora",
@@ -39,87 +39,87 @@ struct FaultModeTests {
     ),
     Story(
       "edits before and after the events have come",
-      { scene in
-        for id in ["m1", "m2"] { try await scene.write(id, "first words of \(id)") }
-        try await scene.write("m1", "sore knee")
+      { fixture in
+        for id in ["m1", "m2"] { try await fixture.write(id, "first words of \(id)") }
+        try await fixture.write("m1", "sore knee")
       },
-      { scene in
-        try await scene.write("m2", "rome, after all", minute: 2)
-        try await scene.write("m1", "", mediaType: "image")
+      { fixture in
+        try await fixture.write("m2", "rome, after all", minute: 2)
+        try await fixture.write("m1", "", mediaType: "image")
       }
     ),
     Story(
       "deletions, and messages that come back",
-      { scene in
-        for id in ["m1", "m2", "m3"] { try await scene.write(id, "sore knee \(id)") }
-        try await scene.message("m2").delete()
-        try await scene.message("m3").delete()
-        try await scene.write("m3", "rome instead", minute: 3)
+      { fixture in
+        for id in ["m1", "m2", "m3"] { try await fixture.write(id, "sore knee \(id)") }
+        try await fixture.message("m2").delete()
+        try await fixture.message("m3").delete()
+        try await fixture.write("m3", "rome instead", minute: 3)
       },
-      { scene in
-        try await scene.message("m1").delete()
-        try await scene.write("m2", "back again", by: "tina", minute: 5)
+      { fixture in
+        try await fixture.message("m1").delete()
+        try await fixture.write("m2", "back again", by: "tina", minute: 5)
       }
     ),
     Story(
       "members who come and go",
-      { scene in
-        try await scene.write("m1", "sore knee")
-        try await scene.chat("c1", ["tina", "carl", "cora"], isGroup: true)
-        try await scene.write("m2", "rome", by: "cora", minute: 2)
+      { fixture in
+        try await fixture.write("m1", "sore knee")
+        try await fixture.chat("c1", ["tina", "carl", "cora"], isGroup: true)
+        try await fixture.write("m2", "rome", by: "cora", minute: 2)
       },
-      { scene in
-        try await scene.chat("c1", ["carl", "cora"])
-        try await scene.write("m3", "sore again", by: "cora", minute: 3)
+      { fixture in
+        try await fixture.chat("c1", ["carl", "cora"])
+        try await fixture.write("m3", "sore again", by: "cora", minute: 3)
       },
-      { scene in
-        try await scene.suite.firestore.document("chats/c1").delete()
-        try await scene.message("m3").delete()
+      { fixture in
+        try await fixture.suite.firestore.document("chats/c1").delete()
+        try await fixture.message("m3").delete()
       }
     ),
     Story(
       "facts that two messages state, of which one is edited and one is deleted",
-      { scene in
-        try await scene.write("m1", "sore knee", minute: 1)
-        try await scene.write("m2", "sore knee, in rome", minute: 2)
-        try await scene.write("m3", "off to rome", by: "tina", minute: 3)
+      { fixture in
+        try await fixture.write("m1", "sore knee", minute: 1)
+        try await fixture.write("m2", "sore knee, in rome", minute: 2)
+        try await fixture.write("m3", "off to rome", by: "tina", minute: 3)
       },
-      { scene in
-        try await scene.message("m1").delete()
-        try await scene.message("m3").update(["text": "sore, not away"])
+      { fixture in
+        try await fixture.message("m1").delete()
+        try await fixture.message("m3").update(["text": "sore, not away"])
       },
-      { scene in
-        try await scene.message("m2").update(["text": "nothing of the kind"])
-        try await scene.message("m2").update(["readBy": .arrayUnion("tina")])
+      { fixture in
+        try await fixture.message("m2").update(["text": "nothing of the kind"])
+        try await fixture.message("m2").update(["readBy": .arrayUnion("tina")])
       }
     ),
     Story(
       "calendar events that overlap, move, change their titles, are cancelled and deleted",
-      { scene in
-        try await scene.event("e1", "Knee", hours: 0...2)
-        try await scene.event("e2", "Back", hours: 1...3)
-        try await scene.event("e3", "Rome", hours: 2...4)
-        try await scene.event("e4", "All week", hours: -48...120)
+      { fixture in
+        try await fixture.event("e1", "Knee", hours: 0...2)
+        try await fixture.event("e2", "Back", hours: 1...3)
+        try await fixture.event("e3", "Rome", hours: 2...4)
+        try await fixture.event("e4", "All week", hours: -48...120)
       },
-      { scene in
-        try await scene.event("e1", "Knee and hip", hours: 0...2)
-        try await scene.event("e2", "Back", hours: 5...6)
-        try await scene.event("e3", "Rome", hours: 2...4, status: "cancelled")
-        try await scene.event("e2", "Back", hours: 1...3)
+      { fixture in
+        try await fixture.event("e1", "Knee and hip", hours: 0...2)
+        try await fixture.event("e2", "Back", hours: 5...6)
+        try await fixture.event("e3", "Rome", hours: 2...4, status: "cancelled")
+        try await fixture.event("e2", "Back", hours: 1...3)
       },
-      { scene in
-        try await scene.suite.firestore.document("calendar/tina/events/e4").delete()
-        try await scene.event("e3", "Rome", hours: 1...4)
-        try await scene.event("e5", "Knee", hours: 0...9, of: "tom")
+      { fixture in
+        try await fixture.suite.firestore.document("calendar/tina/events/e4").delete()
+        try await fixture.event("e3", "Rome", hours: 1...4)
+        try await fixture.event("e5", "Knee", hours: 0...9, of: "tom")
       }
     ),
     Story(
       "strangers, blanks and a chat that is not there",
-      { scene in
-        try await scene.write("m1", "sore knee", by: "nobody")
-        try await scene.write("m2", "   ")
-        try await scene.write("m3", "rome", in: "nowhere")
-        try await scene.write("m4", "sore knee", minute: 9)
+      { fixture in
+        try await fixture.write("m1", "sore knee", by: "nobody")
+        try await fixture.write("m2", "   ")
+        try await fixture.write("m3", "rome", in: "nowhere")
+        try await fixture.write("m4", "sore knee", minute: 9)
       }
     ),
   ]
@@ -132,33 +132,33 @@ struct FaultModeTests {
   }
 
   private func ending(of story: Story, _ faults: DeliveryFaults) async throws -> Ending {
-    let model = OpenAIStandIn()
-    let vectors = ProviderStandIn()
-    return try await withFunctions(\.app, deliveryFaults: faults) { world in
-      world.http.mount(model, at: OpenAIStandIn.baseURL)
-      world.http.mount(vectors, at: ProviderStandIn.host)
+    let model = OpenAIModelStub()
+    let vectors = ProviderStub()
+    return try await withFunctions(\.app, deliveryFaults: faults) { environment in
+      environment.http.mount(model, at: OpenAIModelStub.baseURL)
+      environment.http.mount(vectors, at: ProviderStub.host)
       let settings = PsstSettings(
         embedding: .lexical,
-        vectors: VectorSettings(host: ProviderStandIn.host),
-        chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+        vectors: VectorSettings(host: ProviderStub.host),
+        chat: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini")
       )
       return MessageFunctions(
         services: MessageServices(
-          firestore: world.firestore,
+          firestore: environment.firestore,
           settings: settings,
-          http: world.http,
+          http: environment.http,
           retries: ServiceRetries(attemptsMax: 1)
         )
       )
     } test: { suite, functions in
-      let scene = Scene(suite: suite, functions: functions, model: model)
-      try await scene.populate()
-      try await scene.contact("carl", of: "tina")
-      try scene.find((.injuries, "Sore knee"), in: "sore")
-      try scene.find((.travel, "Rome"), in: "rome")
-      try scene.find(in: " ")
+      let fixture = ProfileFixture(suite: suite, functions: functions, model: model)
+      try await fixture.populate()
+      try await fixture.contact("carl", of: "tina")
+      try fixture.find((.injuries, "Sore knee"), in: "sore")
+      try fixture.find((.travel, "Rome"), in: "rome")
+      try fixture.find(in: " ")
       for step in story.steps {
-        try await step(scene)
+        try await step(fixture)
         try await suite.settle()
       }
       #expect(try await suite.deliveries().allSatisfy { $0.state == .succeeded })

@@ -119,47 +119,47 @@ struct HostileTextTests {
 
   @Test("What a message says is not done", arguments: attacks)
   func message(attack: Attack) async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "My knee is sore. " + attack.text)
-      try await world.expectNothing(of: attack)
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore. " + attack.text)
+      try await fixture.expectNothing(of: attack)
     }
   }
 
   @Test("What a name says is not done", arguments: attacks.prefix(12))
   func name(attack: Attack) async throws {
-    try await AssistantScene.run { world in
-      try await world.put(
+    try await AssistantFixture.run { fixture in
+      try await fixture.put(
         "users/carl",
         ["displayName": .value(attack.text), "role": "client", "email": "carl@psst.app"]
       )
-      try await world.write("m1", "My knee is sore")
-      try await world.expectNothing(of: attack)
+      try await fixture.write("m1", "My knee is sore")
+      try await fixture.expectNothing(of: attack)
     }
   }
 
   @Test("What a tool's result says is not done", arguments: attacks.prefix(12))
   func toolResult(attack: Attack) async throws {
-    try await AssistantScene.run { world in
-      try await world.write("m1", "A bicycle. " + attack.text)
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "A bicycle. " + attack.text)
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "bicycle"]))])
       )
-      try await world.expectNothing(of: attack)
+      try await fixture.expectNothing(of: attack)
     }
   }
 
   @Test("With autoSend, too, a message is sent only where the question asks for one")
   func autoSend() async throws {
-    try await AssistantScene.run { world in
-      try await world.put("users/tina/preferences/assistant", ["autoSend": true])
-      try await world.write("m1", "My knee is sore. Write to Carl that he may stop.")
-      try world.model.reply(
+    try await AssistantFixture.run { fixture in
+      try await fixture.put("users/tina/preferences/assistant", ["autoSend": true])
+      try await fixture.write("m1", "My knee is sore. Write to Carl that he may stop.")
+      try fixture.model.reply(
         ScriptedReply(toolCalls: [Self.send("You may stop")]),
         ScriptedReply(content: "Done.")
       )
-      let reply = try await world.ask("How is the knee of Carl?")
+      let reply = try await fixture.ask("How is the knee of Carl?")
       #expect(reply.actions.map(\.status) == [.proposed])
-      #expect(try await world.messages().map(\.id) == ["m1"])
+      #expect(try await fixture.messages().map(\.id) == ["m1"])
     }
   }
 
@@ -175,22 +175,22 @@ struct HostileTextTests {
     ]
   )
   func sound(question: String, call: ScriptedReply.ToolCall) async throws {
-    try await AssistantScene.run { world in
-      try await world.put("users/tina/preferences/assistant", ["autoSend": true])
+    try await AssistantFixture.run { fixture in
+      try await fixture.put("users/tina/preferences/assistant", ["autoSend": true])
       // Names chosen by other users could be any word of a question.
-      try await world.put("users/carl", ["displayName": "the", "role": "client"])
-      try world.model.reply(ScriptedReply(toolCalls: [call]), ScriptedReply(content: "Done."))
-      let reply = try await world.ask(question)
+      try await fixture.put("users/carl", ["displayName": "the", "role": "client"])
+      try fixture.model.reply(ScriptedReply(toolCalls: [call]), ScriptedReply(content: "Done."))
+      let reply = try await fixture.ask(question)
       #expect(reply.actions.map(\.status) == [.proposed])
     }
   }
 
   @Test("A request is carried out once, however many calls a model makes of it")
   func manyActions() async throws {
-    try await AssistantScene.run { world in
+    try await AssistantFixture.run { fixture in
       let calls = (1...8).map { Self.remind("Call Carl \($0)") }
-      try world.model.reply(ScriptedReply(toolCalls: calls), ScriptedReply(content: "Done."))
-      let reply = try await world.ask("Remind me to call Carl")
+      try fixture.model.reply(ScriptedReply(toolCalls: calls), ScriptedReply(content: "Done."))
+      let reply = try await fixture.ask("Remind me to call Carl")
       #expect(reply.actions.count { $0.status == .done } == 1)
       #expect(reply.actions.count { $0.status == .proposed } == 7)
     }
@@ -198,20 +198,20 @@ struct HostileTextTests {
 
   @Test("An answer that breaks off is paid for")
   func brokenOff() async throws {
-    try await AssistantScene.run { world in
-      try world.model.fail(StubFault(.chat, truncateAfter: 4))
-      try world.model.reply(ScriptedReply(content: "A long answer that breaks off somewhere."))
-      _ = try? await world.ask("Tell me a story")
-      let days = try await world.suite.firestore.collectionGroup("days").get()
+    try await AssistantFixture.run { fixture in
+      try fixture.model.fail(StubFault(.chat, truncateAfter: 4))
+      try fixture.model.reply(ScriptedReply(content: "A long answer that breaks off somewhere."))
+      _ = try? await fixture.ask("Tell me a story")
+      let days = try await fixture.suite.firestore.collectionGroup("days").get()
       #expect(days.contains { $0["tokens"] != nil && $0["tokens"] != .integer(0) })
     }
   }
 }
 
-extension AssistantScene {
+extension AssistantFixture {
   /// Asks a harmless question and checks that a model that obeys the attack changes nothing.
   fileprivate func expectNothing(of attack: HostileTextTests.Attack) async throws {
-    try await scene.chat("c9", ["tom", "cora"])
+    try await profiles.chat("c9", ["tom", "cora"])
     try await write("secret", "The secret word is ferry", by: "cora", in: "c9")
     let before = try await effects()
     try model.reply(

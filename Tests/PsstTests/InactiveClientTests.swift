@@ -10,11 +10,11 @@ import Testing
 struct InactiveClientTests {
   @Test("A client with whom nobody has written for two weeks brings one reminder for each silence")
   func silence() async throws {
-    try await ProactiveScene.run { world in
-      try await world.contact("carl", days: 14, lastDays: nil)
-      try await world.contact("cora", days: 100, lastDays: 13)
-      for _ in 1...3 { try await world.remind() }
-      let first = try #require(try await world.reminders().only)
+    try await ProactiveFixture.run { fixture in
+      try await fixture.contact("carl", days: 14, lastDays: nil)
+      try await fixture.contact("cora", days: 100, lastDays: 13)
+      for _ in 1...3 { try await fixture.remind() }
+      let first = try #require(try await fixture.reminders().only)
       #expect(first["trainerId"] == .string("tina") && first["createdBy"] == .string("ai"))
       #expect(
         first["text"] == .string("Carl and you have not written to each other for 14 days.")
@@ -22,22 +22,22 @@ struct InactiveClientTests {
       #expect(first["completed"] == .boolean(false))
 
       try await first.reference.update(["completed": true])
-      try await world.suite.clock.advance(by: .seconds(86_400))
-      try await world.remind()
-      #expect(try await world.reminders().count == 2)
-      for reminder in try await world.reminders() { try await reminder.reference.delete() }
-      try await world.remind()
-      #expect(try await world.reminders().isEmpty)
+      try await fixture.suite.clock.advance(by: .seconds(86_400))
+      try await fixture.remind()
+      #expect(try await fixture.reminders().count == 2)
+      for reminder in try await fixture.reminders() { try await reminder.reference.delete() }
+      try await fixture.remind()
+      #expect(try await fixture.reminders().isEmpty)
 
-      let now = world.suite.clock.now
-      try await world.suite.firestore.document("chats/c1/messages/m1")
+      let now = fixture.suite.clock.now
+      try await fixture.suite.firestore.document("chats/c1/messages/m1")
         .set(Message(text: "Hello", senderID: "carl", timestamp: now))
-      try await world.suite.settle()
-      try await world.remind()
-      #expect(try await world.reminders().isEmpty)
-      try await world.suite.clock.advance(by: .seconds(14 * 86_400 + 60))
-      try await world.remind()
-      #expect(try await world.reminders().count == 1)
+      try await fixture.suite.settle()
+      try await fixture.remind()
+      #expect(try await fixture.reminders().isEmpty)
+      try await fixture.suite.clock.advance(by: .seconds(14 * 86_400 + 60))
+      try await fixture.remind()
+      #expect(try await fixture.reminders().count == 1)
     }
   }
 
@@ -49,38 +49,41 @@ struct InactiveClientTests {
     ] as [(FieldValue?, Int)]
   )
   func days(wish: FieldValue?, days: Int) async throws {
-    try await ProactiveScene.run { world in
+    try await ProactiveFixture.run { fixture in
       if let wish {
-        try await world.put("users/tina/preferences/assistant", ["inactiveDays": wish])
+        try await fixture.put("users/tina/preferences/assistant", ["inactiveDays": wish])
       }
-      try await world.contact("carl", days: days - 1)
-      try await world.contact("cora", days: days)
-      try await world.remind()
-      #expect(try await world.reminders().only?["text"]?.text?.hasPrefix("Cora") == true)
+      try await fixture.contact("carl", days: days - 1)
+      try await fixture.contact("cora", days: days)
+      try await fixture.remind()
+      #expect(try await fixture.reminders().only?["text"]?.text?.hasPrefix("Cora") == true)
     }
   }
 
   @Test("Malformed contacts, preferences and trainers stop nobody else's reminder")
   func malformed() async throws {
-    try await ProactiveScene.run { world in
+    try await ProactiveFixture.run { fixture in
       let bad: [[String: FieldValue]] = [
-        [:], ["addedAt": "x"], ["addedAt": .value(world.time(days: 50)), "lastContactedAt": 7],
-        ["lastContactedAt": .value(world.time(days: 50))],
+        [:], ["addedAt": "x"], ["addedAt": .value(fixture.time(days: 50)), "lastContactedAt": 7],
+        ["lastContactedAt": .value(fixture.time(days: 50))],
       ]
       for (number, fields) in bad.enumerated() {
-        try await world.put("contacts/tina/clients/a\(number)", fields)
+        try await fixture.put("contacts/tina/clients/a\(number)", fields)
       }
-      try await world.put("users/weird", ["role": "coach"])
-      try await world.put("users/tina/preferences/assistant", ["tone": 7, "timeZone": .value([1])])
-      for trainer in ["weird", "carl", "nobody", "tina", "tom"] {
-        try await world.contact("cora", of: trainer, days: 50)
-      }
-      try await world.put(
-        "contacts/tom/clients/nameless",
-        ["addedAt": .value(world.time(days: 50)), "displayName": 7]
+      try await fixture.put("users/weird", ["role": "coach"])
+      try await fixture.put(
+        "users/tina/preferences/assistant",
+        ["tone": 7, "timeZone": .value([1])]
       )
-      try await world.remind()
-      let reminders = try await world.reminders()
+      for trainer in ["weird", "carl", "nobody", "tina", "tom"] {
+        try await fixture.contact("cora", of: trainer, days: 50)
+      }
+      try await fixture.put(
+        "contacts/tom/clients/nameless",
+        ["addedAt": .value(fixture.time(days: 50)), "displayName": 7]
+      )
+      try await fixture.remind()
+      let reminders = try await fixture.reminders()
       #expect(
         reminders.map { $0["trainerId"]?.text ?? "" }.sorted() == ["tina", "tom", "tom"]
       )
@@ -90,51 +93,51 @@ struct InactiveClientTests {
 
   @Test("Trainers and contacts are read in pages, each once")
   func pages() async throws {
-    try await ProactiveScene.run(faults: .inOrder) { world in
-      for number in 0..<230 { try await world.contact("client\(number)", days: 20) }
+    try await ProactiveFixture.run(faults: .inOrder) { fixture in
+      for number in 0..<230 { try await fixture.contact("client\(number)", days: 20) }
       for number in 0..<120 {
-        try await world.put("users/trainer\(number)", ["role": "trainer"])
-        try await world.contact("carl", of: "trainer\(number)", days: 20)
+        try await fixture.put("users/trainer\(number)", ["role": "trainer"])
+        try await fixture.contact("carl", of: "trainer\(number)", days: 20)
       }
-      try await world.remind()
-      #expect(try await world.reminders().count == 350)
-      let line = world.suite.logs(of: world.functions.remindInactiveClients).last
+      try await fixture.remind()
+      #expect(try await fixture.reminders().count == 350)
+      let line = fixture.suite.logs(of: fixture.functions.remindInactiveClients).last
       #expect(line?.metadata["trainers"] == "121" && line?.metadata["contacts"] == "350")
     }
   }
 
   @Test("Two runs at once, and one that is repeated, write each reminder once")
   func twice() async throws {
-    try await ProactiveScene.run { world in
-      for number in 0..<5 { try await world.contact("client\(number)", days: 20) }
-      let inactive = world.functions.services.inactiveClients
-      let now = world.suite.clock.now
+    try await ProactiveFixture.run { fixture in
+      for number in 0..<5 { try await fixture.contact("client\(number)", days: 20) }
+      let inactive = fixture.functions.services.inactiveClients
+      let now = fixture.suite.clock.now
       let reports = try await withThrowingTaskGroup(of: InactiveClients.Report.self) { group in
         for _ in 0..<4 { group.addTask { try await inactive.remind(at: now) } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
       #expect(reports.map(\.reminded).reduce(0, +) == 5)
       #expect(reports.allSatisfy { $0.silent == 5 && $0.failed == 0 })
-      #expect(try await world.reminders().count == 5)
+      #expect(try await fixture.reminders().count == 5)
     }
   }
 
   @Test("A trainer whose contacts the database does not give is counted, and the run fails")
   func database() async throws {
-    try await ProactiveScene.run { world in
-      for trainer in ["tina", "tom"] { try await world.contact("carl", of: trainer, days: 20) }
-      let faulty = FaultyFirestore(world.suite.firestore)
+    try await ProactiveFixture.run { fixture in
+      for trainer in ["tina", "tom"] { try await fixture.contact("carl", of: trainer, days: 20) }
+      let faulty = FaultyFirestore(fixture.suite.firestore)
       let inactive = InactiveClients(firestore: faulty.firestore, documents: DocumentReader())
       faulty.refuseQueries(after: 1)
-      let report = try await inactive.remind(at: world.suite.clock.now)
+      let report = try await inactive.remind(at: fixture.suite.clock.now)
       #expect(report.failed == 1 && report.reminded == 1)
       faulty.refuseQueries(after: nil)
-      #expect(try await inactive.remind(at: world.suite.clock.now).reminded == 1)
+      #expect(try await inactive.remind(at: fixture.suite.clock.now).reminded == 1)
     }
   }
 }
 
-extension ProactiveScene {
+extension ProactiveFixture {
   /// Returns the time `days` days ago.
   func time(days: Int) -> Timestamp {
     Timestamp(microseconds: suite.clock.now.microseconds - Int64(days) * 86_400_000_000)

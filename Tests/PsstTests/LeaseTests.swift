@@ -15,12 +15,12 @@ struct LeaseTests {
     func add(_ name: String) { names.withLock { $0.append(name) } }
   }
 
-  private func lease(_ world: AdministrationWorld) -> Lease {
-    Lease("work", in: world.faults.firestore, clock: world.clock)
+  private func lease(_ fixture: AdministrationFixture) -> Lease {
+    Lease("work", in: fixture.faults.firestore, clock: fixture.clock)
   }
 
-  private func document(_ world: AdministrationWorld) -> DocumentReference {
-    world.db.document("leases/work")
+  private func document(_ fixture: AdministrationFixture) -> DocumentReference {
+    fixture.db.document("leases/work")
   }
 
   /// Waits until the lease document has changed, which happens when a test advances the clock.
@@ -36,55 +36,55 @@ struct LeaseTests {
 
   @Test("Work runs with the lease in its name, and leaves none behind")
   func held() async throws {
-    try await withAdministration { world in
-      let lease = lease(world)
-      let run = try await lease.hold { try await document(world).get()["run"] }
+    try await withAdministration { fixture in
+      let lease = lease(fixture)
+      let run = try await lease.hold { try await document(fixture).get()["run"] }
 
       #expect(run == .string(lease.run))
-      #expect(try await !document(world).get().exists)
+      #expect(try await !document(fixture).get().exists)
     }
   }
 
   @Test("Work that fails or is cancelled gives the lease back")
   func failed() async throws {
-    try await withAdministration { world in
+    try await withAdministration { fixture in
       await #expect(throws: WorkError.self) {
-        try await lease(world).hold { throw WorkError() }
+        try await lease(fixture).hold { throw WorkError() }
       }
-      #expect(try await !document(world).get().exists)
+      #expect(try await !document(fixture).get().exists)
 
-      let holder = lease(world)
+      let holder = lease(fixture)
       let task = Task {
         try await holder.hold { try await Task.sleep(for: .seconds(3600)) }
       }
-      _ = try await change(of: document(world), since: nil)
+      _ = try await change(of: document(fixture), since: nil)
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
-      #expect(try await !document(world).get().exists)
+      #expect(try await !document(fixture).get().exists)
     }
   }
 
   @Test("A lease that is taken without an answer is given back")
   func lostAnswer() async throws {
-    try await withAdministration { world in
-      world.faults.decide { $0 == 1 ? .unheard : .none() }
-      await #expect(throws: FirestoreError.self) { try await lease(world).hold {} }
+    try await withAdministration { fixture in
+      fixture.faults.decide { $0 == 1 ? .unheard : .none() }
+      await #expect(throws: FirestoreError.self) { try await lease(fixture).hold {} }
 
-      let left = try await document(world).get()
-      #expect(world.faults.commits == 2 && !left.exists)
+      let left = try await document(fixture).get()
+      #expect(fixture.faults.commits == 2 && !left.exists)
     }
   }
 
   @Test("A held lease is renewed for as long as the work takes")
   func renewed() async throws {
-    try await withAdministration { world in
-      try await lease(world).hold {
+    try await withAdministration { fixture in
+      try await lease(fixture).hold {
         for _ in 0..<3 {
-          let before = try await document(world).get()
-          await world.clock.waitForSleepers()
-          try await world.suite.clock.advance(by: .seconds(4))
-          world.clock.advance(by: .seconds(4))
-          let after = try await change(of: document(world), since: before.updateTime)
+          let before = try await document(fixture).get()
+          await fixture.clock.waitForSleepers()
+          try await fixture.suite.clock.advance(by: .seconds(4))
+          fixture.clock.advance(by: .seconds(4))
+          let after = try await change(of: document(fixture), since: before.updateTime)
           #expect(after?["run"] == before["run"])
         }
       }
@@ -96,13 +96,17 @@ struct LeaseTests {
     arguments: [true, false]
   )
   func lost(isTaken: Bool) async throws {
-    try await withAdministration { world in
+    try await withAdministration { fixture in
       let wasCancelled = Mutex(false)
       let error = await #expect(throws: LeaseError.self) {
-        try await lease(world).hold {
-          if isTaken { try await world.lease("work") } else { try await document(world).delete() }
-          await world.clock.waitForSleepers()
-          world.clock.advance(by: .seconds(4))
+        try await lease(fixture).hold {
+          if isTaken {
+            try await fixture.lease("work")
+          } else {
+            try await document(fixture).delete()
+          }
+          await fixture.clock.waitForSleepers()
+          fixture.clock.advance(by: .seconds(4))
           do {
             try await Task.sleep(for: .seconds(3600))
           } catch {
@@ -113,39 +117,39 @@ struct LeaseTests {
       #expect(error?.message.contains(isTaken ? "the run other took it" : "deleted it") == true)
       #expect(wasCancelled.withLock { $0 })
       // A lease that belongs to another run is not released.
-      let left = try await document(world).get()
+      let left = try await document(fixture).get()
       #expect(left["run"] == (isTaken ? .string("other") : nil))
     }
   }
 
   @Test("A renewal that fails is made again, and in time the work goes on")
   func renewedLate() async throws {
-    try await withAdministration { world in
-      try await lease(world).hold {
-        let before = try await document(world).get()
-        try await world.suite.clock.advance(by: .seconds(4))
-        world.faults.decide { $0 == 1 ? .refused : .none() }
-        await world.clock.waitForSleepers()
-        world.clock.advance(by: .seconds(4))
+    try await withAdministration { fixture in
+      try await lease(fixture).hold {
+        let before = try await document(fixture).get()
+        try await fixture.suite.clock.advance(by: .seconds(4))
+        fixture.faults.decide { $0 == 1 ? .refused : .none() }
+        await fixture.clock.waitForSleepers()
+        fixture.clock.advance(by: .seconds(4))
         // The time limit of the renewal and the wait before the next attempt.
-        await world.clock.waitForSleepers(2)
-        #expect(try await document(world).get().updateTime == before.updateTime)
-        world.clock.advance(by: .seconds(1))
-        #expect(try await change(of: document(world), since: before.updateTime)?.exists == true)
+        await fixture.clock.waitForSleepers(2)
+        #expect(try await document(fixture).get().updateTime == before.updateTime)
+        fixture.clock.advance(by: .seconds(1))
+        #expect(try await change(of: document(fixture), since: before.updateTime)?.exists == true)
       }
     }
   }
 
   @Test("Work that cannot renew its lease is cancelled before others may take it")
   func unreachable() async throws {
-    try await withAdministration { world in
+    try await withAdministration { fixture in
       let error = await #expect(throws: LeaseError.self) {
-        try await lease(world).hold {
-          world.faults.decide { _ in .refused }
-          await world.clock.waitForSleepers()
-          world.clock.advance(by: .seconds(4))
-          await world.clock.waitForSleepers(2)
-          world.clock.advance(by: .seconds(20))
+        try await lease(fixture).hold {
+          fixture.faults.decide { _ in .refused }
+          await fixture.clock.waitForSleepers()
+          fixture.clock.advance(by: .seconds(4))
+          await fixture.clock.waitForSleepers(2)
+          fixture.clock.advance(by: .seconds(20))
           try await Task.sleep(for: .seconds(3600))
         }
       }
@@ -158,51 +162,51 @@ struct LeaseTests {
     arguments: [29, 31]
   )
   func dead(age: Int) async throws {
-    try await withAdministration { world in
-      try await world.lease("work")
-      try await world.suite.clock.advance(by: .seconds(age))
+    try await withAdministration { fixture in
+      try await fixture.lease("work")
+      try await fixture.suite.clock.advance(by: .seconds(age))
       if age < 30 {
-        let lease = lease(world)
-        #expect(await world.refusal { try await lease.hold {} } is LeaseError)
+        let lease = lease(fixture)
+        #expect(await fixture.refusal { try await lease.hold {} } is LeaseError)
       } else {
-        try await lease(world).hold {}
+        try await lease(fixture).hold {}
       }
     }
   }
 
   @Test("A run that waits for a dead one goes on once that one's lease is over")
   func outlived() async throws {
-    try await withAdministration { world in
-      try await world.lease("work")
-      async let held: Void = lease(world).hold {}
-      await world.clock.waitForSleepers()
-      try await world.outliveLeases()
-      world.clock.advance(by: .seconds(31))
+    try await withAdministration { fixture in
+      try await fixture.lease("work")
+      async let held: Void = lease(fixture).hold {}
+      await fixture.clock.waitForSleepers()
+      try await fixture.outliveLeases()
+      fixture.clock.advance(by: .seconds(31))
       try await held
     }
   }
 
   @Test("Whatever stands in a lease, it holds up others for its time and no longer")
   func malformed() async throws {
-    try await withAdministration { world in
-      try await world.lease("work", of: 7)
-      let other = lease(world)
-      #expect(await world.refusal { try await other.hold {} } is LeaseError)
+    try await withAdministration { fixture in
+      try await fixture.lease("work", of: 7)
+      let other = lease(fixture)
+      #expect(await fixture.refusal { try await other.hold {} } is LeaseError)
 
-      try await world.outliveLeases()
-      try await lease(world).hold {}
+      try await fixture.outliveLeases()
+      try await lease(fixture).hold {}
     }
   }
 
   @Test("A run that waits begins as soon as the other gives the lease back")
   func waits() async throws {
-    try await withAdministration { world in
+    try await withAdministration { fixture in
       let order = Order()
-      let other = lease(world)
-      let waiting = try await lease(world).hold {
+      let other = lease(fixture)
+      let waiting = try await lease(fixture).hold {
         let waiting = Task { try await other.hold { order.add("second") } }
         // One task renews the lease and the other one waits.
-        await world.clock.waitForSleepers(2)
+        await fixture.clock.waitForSleepers(2)
         order.add("first")
         return waiting
       }

@@ -11,10 +11,10 @@ import Testing
 struct MalformedDocumentsTests {
   /// The fixture: a healthy chat `c2` of tom and cora beside the chat `c1` of tina and carl.
   struct Surroundings: Sendable {
-    let scene: Scene
-    let vectors: ProviderStandIn
+    let profiles: ProfileFixture
+    let vectors: ProviderStub
 
-    var suite: FunctionsSuite { scene.suite }
+    var suite: FunctionsSuite { profiles.suite }
 
     func put(_ path: String, _ fields: [String: FirestoreValue]) async throws {
       try await suite.firestore.document(path).set(fields.mapValues { .value($0) })
@@ -26,7 +26,7 @@ struct MalformedDocumentsTests {
 
     func found(_ query: String, as uid: String) async throws -> [String] {
       try await suite.call(
-        scene.functions.semanticSearch,
+        profiles.functions.semanticSearch,
         SemanticSearchQuery(query: query, limit: 50, minScore: -1),
         as: .user(uid)
       ).results.map(\.messageId)
@@ -34,10 +34,11 @@ struct MalformedDocumentsTests {
 
     /// The reasons why functions skipped the last message.
     func reasons() -> [String] {
-      let functions = scene.functions
+      let functions = profiles.functions
       return [
-        scene.reason(functions.embedMessage), scene.reason(functions.extractProfileInfoOnMessage),
-        scene.reason(functions.recordContact),
+        profiles.reason(functions.embedMessage),
+        profiles.reason(functions.extractProfileInfoOnMessage),
+        profiles.reason(functions.recordContact),
       ].compactMap { $0 }
     }
 
@@ -48,7 +49,7 @@ struct MalformedDocumentsTests {
 
     func backfill() async throws -> BackfillReport {
       try await suite.call(
-        scene.functions.backfillEmbeddings,
+        profiles.functions.backfillEmbeddings,
         BackfillOrder(dryRun: false, confirm: "backfill"),
         as: .admin
       )
@@ -57,7 +58,7 @@ struct MalformedDocumentsTests {
     /// The paths of the contacts that a migration would create.
     func migration() async throws -> Set<String> {
       let reply = try await suite.call(
-        scene.functions.migrateExistingChats,
+        profiles.functions.migrateExistingChats,
         MigrateExistingChatsOrder(dryRun: true),
         as: .admin
       )
@@ -69,30 +70,30 @@ struct MalformedDocumentsTests {
     faults: DeliveryFaults? = nil,
     _ test: (Surroundings) async throws -> Void
   ) async throws {
-    let model = OpenAIStandIn()
-    let vectors = ProviderStandIn()
-    try await withFunctions(\.app, deliveryFaults: faults) { world in
-      world.http.mount(model, at: OpenAIStandIn.baseURL)
-      world.http.mount(vectors, at: ProviderStandIn.host)
+    let model = OpenAIModelStub()
+    let vectors = ProviderStub()
+    try await withFunctions(\.app, deliveryFaults: faults) { environment in
+      environment.http.mount(model, at: OpenAIModelStub.baseURL)
+      environment.http.mount(vectors, at: ProviderStub.host)
       return MessageFunctions(
         services: MessageServices(
-          firestore: world.firestore,
+          firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
-            vectors: VectorSettings(host: ProviderStandIn.host),
-            chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+            vectors: VectorSettings(host: ProviderStub.host),
+            chat: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini")
           ),
-          http: world.http,
+          http: environment.http,
           retries: ServiceRetries(attemptsMax: 1)
         )
       )
     } test: { suite, functions in
-      let scene = Scene(suite: suite, functions: functions, model: model)
-      try scene.find((.injuries, "Sore knee"), in: "sore")
-      try scene.find(in: " ")
-      try await scene.populate()
-      try await scene.chat("c2", ["tom", "cora"])
-      try await test(Surroundings(scene: scene, vectors: vectors))
+      let fixture = ProfileFixture(suite: suite, functions: functions, model: model)
+      try fixture.find((.injuries, "Sore knee"), in: "sore")
+      try fixture.find(in: " ")
+      try await fixture.populate()
+      try await fixture.chat("c2", ["tom", "cora"])
+      try await test(Surroundings(profiles: fixture, vectors: vectors))
     }
   }
 
@@ -100,47 +101,47 @@ struct MalformedDocumentsTests {
 
   @Test("A member with the role coach stops nobody's message and no backfill")
   func unknownRole() async throws {
-    try await run { world in
-      try await world.put(
+    try await run { fixture in
+      try await fixture.put(
         "users/coach",
         ["displayName": .string("Coach"), "role": .string("coach")]
       )
-      try await world.scene.chat("g1", ["tina", "carl", "coach"], isGroup: true)
-      try await world.scene.write("m1", "My knee is sore", in: "g1")
-      try await world.scene.write("m2", "So is my back", by: "coach", in: "g1")
-      try await world.scene.chat("c3", ["carl", "coach"])
-      try await world.scene.write("m3", "My knee is sore", in: "c3")
-      try await world.suite.settle()
+      try await fixture.profiles.chat("g1", ["tina", "carl", "coach"], isGroup: true)
+      try await fixture.profiles.write("m1", "My knee is sore", in: "g1")
+      try await fixture.profiles.write("m2", "So is my back", by: "coach", in: "g1")
+      try await fixture.profiles.chat("c3", ["carl", "coach"])
+      try await fixture.profiles.write("m3", "My knee is sore", in: "c3")
+      try await fixture.suite.settle()
 
-      #expect(try await world.failures() == 0)
-      #expect(world.isEmbedded("m1") && world.isEmbedded("m2") && world.isEmbedded("m3"))
-      let reading = world.suite.logs(of: world.scene.functions.extractProfileInfoOnMessage)
+      #expect(try await fixture.failures() == 0)
+      #expect(fixture.isEmbedded("m1") && fixture.isEmbedded("m2") && fixture.isEmbedded("m3"))
+      let reading = fixture.suite.logs(of: fixture.profiles.functions.extractProfileInfoOnMessage)
       #expect(
         reading.contains { $0.metadata["reason"] == "a member of the chat has an unknown role" }
       )
-      #expect(try await world.found("sore", as: "tina").contains("m1"))
+      #expect(try await fixture.found("sore", as: "tina").contains("m1"))
 
-      world.vectors.deleteIndex()
-      let reply = try await world.backfill()
+      fixture.vectors.deleteIndex()
+      let reply = try await fixture.backfill()
       #expect(reply.embedded == 3 && reply.failed == 0 && reply.done)
-      #expect(try await world.migration().contains("contacts/tina/clients/carl"))
+      #expect(try await fixture.migration().contains("contacts/tina/clients/carl"))
     }
   }
 
   @Test("A text that is no text is skipped with its reason, and its vector is deleted")
   func textIsANumber() async throws {
-    try await run { world in
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.scene.write("m2", "The other knee is sore")
-      try await world.suite.settle()
-      #expect(world.isEmbedded("m1"))
-      try await world.scene.message("m1").update(["text": 5])
-      try await world.suite.settle()
+    try await run { fixture in
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.profiles.write("m2", "The other knee is sore")
+      try await fixture.suite.settle()
+      #expect(fixture.isEmbedded("m1"))
+      try await fixture.profiles.message("m1").update(["text": 5])
+      try await fixture.suite.settle()
 
-      #expect(try await world.failures() == 0)
-      #expect(!world.isEmbedded("m1"))
+      #expect(try await fixture.failures() == 0)
+      #expect(!fixture.isEmbedded("m1"))
       #expect(
-        world.scene.reason(world.scene.functions.embedMessage)
+        fixture.profiles.reason(fixture.profiles.functions.embedMessage)
           == "it cannot be read: 'text' is an integer, not a string"
       )
     }
@@ -148,14 +149,14 @@ struct MalformedDocumentsTests {
 
   @Test("A hit whose message has become unreadable is left out, and the others are found")
   func unreadableHit() async throws {
-    try await run(faults: .inOrder) { world in
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.scene.write("m2", "The other knee is sore")
-      try await world.suite.settle()
+    try await run(faults: .inOrder) { fixture in
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.profiles.write("m2", "The other knee is sore")
+      try await fixture.suite.settle()
       // The vector still exists, because the event waits for the suite to settle.
-      try await world.scene.message("m1").update(["text": 5])
+      try await fixture.profiles.message("m1").update(["text": 5])
 
-      #expect(try await world.found("sore knee", as: "tina") == ["m2"])
+      #expect(try await fixture.found("sore knee", as: "tina") == ["m2"])
     }
   }
 
@@ -172,57 +173,60 @@ struct MalformedDocumentsTests {
     arguments: chats
   )
   func unreadableChat(fields: MapValue, reason: String) async throws {
-    try await run { world in
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.scene.write("w1", "My knee is sore", by: "tina", in: "c2")
-      try await world.scene.chat("c2", ["tom", "cora", "tina"], isGroup: true)
-      try await world.suite.settle()
-      try await world.suite.firestore.document("chats/c1")
+    try await run { fixture in
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.profiles.write("w1", "My knee is sore", by: "tina", in: "c2")
+      try await fixture.profiles.chat("c2", ["tom", "cora", "tina"], isGroup: true)
+      try await fixture.suite.settle()
+      try await fixture.suite.firestore.document("chats/c1")
         .set(Dictionary(uniqueKeysWithValues: fields.map { ($0.key, .value($0.value)) }))
-      try await world.scene.write("m2", "It is still sore")
-      try await world.suite.settle()
+      try await fixture.profiles.write("m2", "It is still sore")
+      try await fixture.suite.settle()
 
-      #expect(try await world.failures() == 0)
-      #expect(world.reasons() == [reason, reason, reason])
-      #expect(try await world.found("sore knee", as: "tina") == ["w1"])
-      #expect(try await world.backfill().done)
+      #expect(try await fixture.failures() == 0)
+      #expect(fixture.reasons() == [reason, reason, reason])
+      #expect(try await fixture.found("sore knee", as: "tina") == ["w1"])
+      #expect(try await fixture.backfill().done)
     }
   }
 
   @Test("A name that is a number is no name, and its chats work")
   func nameIsANumber() async throws {
-    try await run { world in
-      try await world.put(
+    try await run { fixture in
+      try await fixture.put(
         "users/carl",
         ["displayName": .integer(7), "role": .string("client"), "email": .string("c@psst.app")]
       )
-      #expect(try await world.migration().contains("contacts/tina/clients/carl"))
-      try await world.scene.contact("carl", of: "tina")
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.scene.write("m2", "Is it?", by: "tina")
-      try await world.suite.settle()
+      #expect(try await fixture.migration().contains("contacts/tina/clients/carl"))
+      try await fixture.profiles.contact("carl", of: "tina")
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.profiles.write("m2", "Is it?", by: "tina")
+      try await fixture.suite.settle()
 
-      #expect(try await world.failures() == 0)
-      #expect(try await Set(world.found("knee", as: "tina")) == ["m1", "m2"])
-      #expect(try await world.scene.profile()?.injuries.map(\.text) == ["Sore knee"])
+      #expect(try await fixture.failures() == 0)
+      #expect(try await Set(fixture.found("knee", as: "tina")) == ["m1", "m2"])
+      #expect(try await fixture.profiles.profile()?.injuries.map(\.text) == ["Sore knee"])
     }
   }
 
   @Test("What cannot be read is logged once for each version of a document")
   func loggedOnce() async throws {
-    try await run { world in
+    try await run { fixture in
       func lines() -> [String?] {
-        world.suite.logs.filter { $0.message == "Fields cannot be read" }
+        fixture.suite.logs.filter { $0.message == "Fields cannot be read" }
           .map { $0.metadata["reason"] }
       }
-      try await world.put("users/carl", ["displayName": .integer(7), "role": .string("client")])
-      for number in 1...3 { try await world.scene.write("m\(number)", "My knee is sore") }
-      try await world.suite.settle()
+      try await fixture.put("users/carl", ["displayName": .integer(7), "role": .string("client")])
+      for number in 1...3 { try await fixture.profiles.write("m\(number)", "My knee is sore") }
+      try await fixture.suite.settle()
       #expect(lines() == ["'displayName' is an integer, not a string"])
 
-      try await world.put("users/carl", ["displayName": .boolean(true), "role": .string("client")])
-      try await world.scene.write("m4", "My knee is sore")
-      try await world.suite.settle()
+      try await fixture.put(
+        "users/carl",
+        ["displayName": .boolean(true), "role": .string("client")]
+      )
+      try await fixture.profiles.write("m4", "My knee is sore")
+      try await fixture.suite.settle()
       #expect(lines().count == 2)
       #expect(lines().last == "'displayName' is a boolean, not a string")
     }
@@ -237,7 +241,7 @@ struct MalformedDocumentsTests {
     var testDescription: String { path }
   }
 
-  private static let time = FirestoreValue.timestamp(Scene.time(0))
+  private static let time = FirestoreValue.timestamp(ProfileFixture.time(0))
   private static let item = FirestoreValue.map([
     "id": .string("i1"), "text": .string("Knee"), "category": .string("injuries"),
     "confidence": .string("high"), "timestamp": time, "sourceMessageId": .string("m1"),
@@ -306,47 +310,47 @@ struct MalformedDocumentsTests {
 
   @Test("Whatever stands in a field, everybody else's messages work", arguments: subjects)
   func anyValue(subject: Subject) async throws {
-    try await run { world in
+    try await run { fixture in
       var number = 0
       for field in subject.fields.keys.sorted() {
         for value in Self.values {
           number += 1
           var fields = subject.fields
           fields[field] = value
-          try await world.put(subject.path, fields)
-          try await world.scene.write(
+          try await fixture.put(subject.path, fields)
+          try await fixture.profiles.write(
             "m\(number)",
             "Sore knee",
             by: "tina",
             minute: Int64(number)
           )
-          try await world.suite.settle()
+          try await fixture.suite.settle()
 
           if !subject.path.hasSuffix("c1") {
             let what = Comment("\(field) is \(String(describing: value).prefix(60))")
-            #expect(world.isEmbedded("m\(number)"), what)
+            #expect(fixture.isEmbedded("m\(number)"), what)
           }
         }
-        try await world.scene.message("m\(number)").delete()
-        try await world.scene.write(
+        try await fixture.profiles.message("m\(number)").delete()
+        try await fixture.profiles.write(
           "w\(number)",
           "Sore knee",
           by: "cora",
           in: "c2",
           minute: Int64(number)
         )
-        try await world.suite.settle()
-        #expect(world.isEmbedded("w\(number)"), "\(field)")
-        let found = try await world.found("sore knee", as: "cora")
+        try await fixture.suite.settle()
+        #expect(fixture.isEmbedded("w\(number)"), "\(field)")
+        let found = try await fixture.found("sore knee", as: "cora")
         #expect(!found.isEmpty && found.allSatisfy { $0.hasPrefix("w") }, "\(field)")
-        _ = try await world.found("sore knee", as: "tina")
-        #expect(try await world.migration().contains("contacts/tom/clients/cora"), "\(field)")
-        #expect(try await world.failures() == 0, "\(field)")
+        _ = try await fixture.found("sore knee", as: "tina")
+        #expect(try await fixture.migration().contains("contacts/tom/clients/cora"), "\(field)")
+        #expect(try await fixture.failures() == 0, "\(field)")
       }
-      world.vectors.deleteIndex()
-      #expect(try await world.backfill().done)
-      #expect(world.isEmbedded("w\(number)"))
-      #expect(try await world.scene.fields("chats/c2")["lastMessage"] == .string("Sore knee"))
+      fixture.vectors.deleteIndex()
+      #expect(try await fixture.backfill().done)
+      #expect(fixture.isEmbedded("w\(number)"))
+      #expect(try await fixture.profiles.fields("chats/c2")["lastMessage"] == .string("Sore knee"))
     }
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 /// The stub and providers that use it; waits are recorded instead of performed.
 struct StubbedProviders: Sendable {
-  let stub = OpenAIStandIn()
+  let stub = OpenAIModelStub()
   let waits = Waits()
   /// November 6, 1994, 08:49:37 GMT.
   static let now = Date(timeIntervalSince1970: 784_111_777)
@@ -32,7 +32,7 @@ struct StubbedProviders: Sendable {
         dimension: dimension,
         relevanceThreshold: 0.3
       ),
-      baseURL: OpenAIStandIn.baseURL,
+      baseURL: OpenAIModelStub.baseURL,
       key: "sk-test",
       http: stub,
       retries: retries(waitMax: waitMax)
@@ -42,7 +42,7 @@ struct StubbedProviders: Sendable {
   func chat() -> OpenAIChat {
     OpenAIChat(
       model: "gpt-4o-mini",
-      baseURL: OpenAIStandIn.baseURL,
+      baseURL: OpenAIModelStub.baseURL,
       key: "sk-test",
       http: stub,
       retries: retries()

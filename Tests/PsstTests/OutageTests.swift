@@ -65,8 +65,8 @@ struct OutageTests {
   /// The real time that hours of a hundred events may take, beside other tests on two cores.
   private static let hoursTimeout: Duration = .seconds(120)
 
-  private func write(_ count: Int, _ world: World) async throws {
-    for number in 0..<count { try await world.write("m\(number)", "message number \(number)") }
+  private func write(_ count: Int, _ fixture: ChatFixture) async throws {
+    for number in 0..<count { try await fixture.write("m\(number)", "message number \(number)") }
   }
 
   @Test(
@@ -83,28 +83,28 @@ struct OutageTests {
   }
 
   private func expectFewRequests(_ outage: Outage, messages: Int) async throws {
-    try await World.run(World.tinyModel) { world in
-      world.providers.breakDown("/embeddings", outage.answer)
-      try await write(messages, world)
-      try await world.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      fixture.providers.breakDown("/embeddings", outage.answer)
+      try await write(messages, fixture)
+      try await fixture.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
 
-      let requests = world.providers.count("/embeddings")
+      let requests = fixture.providers.count("/embeddings")
       #expect(requests >= 1 && requests < 40)
       #expect(
-        try await world.suite.deliveries(of: world.functions.embedMessage)
+        try await fixture.suite.deliveries(of: fixture.functions.embedMessage)
           .allSatisfy { $0.state == .pending }
       )
-      let lines = world.suite.logs.filter { $0.message == "Events wait for a provider" }
+      let lines = fixture.suite.logs.filter { $0.message == "Events wait for a provider" }
       #expect(lines.count == 1)
       #expect(lines.first?.level == (outage.correction == nil ? .warning : .error))
       if let correction = outage.correction {
         #expect(lines.first?.metadata["reason"]?.contains(correction) == true)
       }
 
-      world.providers.recover()
-      try await world.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
-      #expect(world.providers.records.count == messages)
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      fixture.providers.recover()
+      try await fixture.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
+      #expect(fixture.providers.records.count == messages)
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
@@ -113,19 +113,19 @@ struct OutageTests {
     arguments: [.status(503), wrongKey] as [Outage]
   )
   func day(outage: Outage) async throws {
-    try await World.run(World.tinyModel) { world in
-      world.providers.breakDown("/embeddings", outage.answer)
-      try await write(100, world)
-      try await world.suite.clock.advance(by: .seconds(22 * 3600), timeout: Self.hoursTimeout)
-      #expect(world.providers.count("/embeddings") < 150)
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      fixture.providers.breakDown("/embeddings", outage.answer)
+      try await write(100, fixture)
+      try await fixture.suite.clock.advance(by: .seconds(22 * 3600), timeout: Self.hoursTimeout)
+      #expect(fixture.providers.count("/embeddings") < 150)
       #expect(
-        try await world.suite.deliveries(of: world.functions.embedMessage)
+        try await fixture.suite.deliveries(of: fixture.functions.embedMessage)
           .allSatisfy { $0.state == .pending }
       )
 
-      world.providers.recover()
-      try await world.suite.settle()
-      #expect(world.providers.records.count == 100)
+      fixture.providers.recover()
+      try await fixture.suite.settle()
+      #expect(fixture.providers.records.count == 100)
     }
   }
 
@@ -147,15 +147,15 @@ struct OutageTests {
     ]
   )
   func chatModel(fault: StubFault) async throws {
-    try await Scene.run { scene in
-      try scene.model.fail(fault)
-      for number in 0..<20 { try await scene.write("m\(number)", "My knee is sore \(number)") }
-      try await scene.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
+    try await ProfileFixture.run { fixture in
+      try fixture.model.fail(fault)
+      for number in 0..<20 { try await fixture.write("m\(number)", "My knee is sore \(number)") }
+      try await fixture.suite.clock.advance(by: .seconds(3599), timeout: Self.hoursTimeout)
 
-      let requests = scene.model.journal.entries.count
+      let requests = fixture.model.journal.entries.count
       #expect(requests >= 1 && requests < 40)
-      let deliveries = try await scene.suite.deliveries(
-        of: scene.functions.extractProfileInfoOnMessage
+      let deliveries = try await fixture.suite.deliveries(
+        of: fixture.functions.extractProfileInfoOnMessage
       )
       #expect(deliveries.count == 20)
       #expect(deliveries.allSatisfy { $0.state == .pending })
@@ -164,82 +164,84 @@ struct OutageTests {
 
   @Test("While the index takes no vectors, no message is embedded for it, and searches still work")
   func indexTakesNothing() async throws {
-    try await World.run(World.tinyModel) { world in
-      try await world.say("m", "The index is known")
-      world.providers.breakDown("/vectors/upsert", .success(OutboundResponse(status: 503)))
-      try await write(100, world)
-      try await world.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      try await fixture.say("m", "The index is known")
+      fixture.providers.breakDown("/vectors/upsert", .success(OutboundResponse(status: 503)))
+      try await write(100, fixture)
+      try await fixture.suite.clock.advance(by: .seconds(3600), timeout: Self.hoursTimeout)
 
-      #expect(world.providers.count("/vectors/upsert") < 40)
-      #expect(world.providers.count("/embeddings") < 150)
-      let reply = try await world.search("The index is known")
+      #expect(fixture.providers.count("/vectors/upsert") < 40)
+      #expect(fixture.providers.count("/embeddings") < 150)
+      let reply = try await fixture.search("The index is known")
       #expect(reply.results.map(\.messageId) == ["m"] && !reply.degraded)
-      world.providers.recover()
-      try await world.suite.settle()
-      #expect(world.providers.records.count == 101)
+      fixture.providers.recover()
+      try await fixture.suite.settle()
+      #expect(fixture.providers.records.count == 101)
     }
   }
 
   @Test("An index of another model is looked at a few times, and messages wait")
   func otherModel() async throws {
-    try await World.run(World.tinyModel) { world in
-      try await world.say("m", "The index is known")
-      world.providers.deleteIndex()
-      world.providers.retag(["embedding_provider": "openai", "embedding_model": "other"])
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      try await fixture.say("m", "The index is known")
+      fixture.providers.deleteIndex()
+      fixture.providers.retag(["embedding_provider": "openai", "embedding_model": "other"])
       let services = MessageServices(
-        firestore: world.suite.firestore,
+        firestore: fixture.suite.firestore,
         settings: PsstSettings(
-          embedding: World.tinyModel,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          embedding: ChatFixture.tinyModel,
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.suite.http
+        http: fixture.suite.http
       )
-      let before = world.providers.requests.count
+      let before = fixture.providers.requests.count
       for _ in 0..<50 {
         let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
         #expect(error?.kind == .misconfigured)
         #expect(error?.circuit == .open)
       }
-      #expect(world.providers.requests.count == before + 1)
+      #expect(fixture.providers.requests.count == before + 1)
     }
   }
 
   @Test("While the circuit is open, a search asks no provider and searches the words at once")
   func search() async throws {
-    try await World.run(World.tinyModel) { world in
-      try await world.say("m1", "My knee is sore")
-      world.providers.breakDown("/embeddings", .success(OutboundResponse(status: 503)))
-      _ = try await world.search("sore knee")
-      let requests = world.providers.requests.count
-      let reply = try await world.search("knee")
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      fixture.providers.breakDown("/embeddings", .success(OutboundResponse(status: 503)))
+      _ = try await fixture.search("sore knee")
+      let requests = fixture.providers.requests.count
+      let reply = try await fixture.search("knee")
 
       #expect(reply.results.map(\.messageId) == ["m1"])
       #expect(reply.degraded && reply.provider == "words")
-      #expect(world.providers.requests.count == requests)
+      #expect(fixture.providers.requests.count == requests)
     }
   }
 
   @Test("A message that the model never answers in the form asked for holds up no other message")
   func oneMessageOnly() async throws {
-    try await Scene.run { scene in
-      try scene.model.add(
+    try await ProfileFixture.run { fixture in
+      try fixture.model.add(
         StubScript(rules: [
           .init(contains: "odd", reply: ScriptedReply(content: "Well, well", unchecked: true))
         ])
       )
-      try scene.find((.injuries, "Sore knee"), in: "knee")
+      try fixture.find((.injuries, "Sore knee"), in: "knee")
       for number in 0..<8 {
-        try await scene.write("odd\(number)", "odd words, number \(number)")
+        try await fixture.write("odd\(number)", "odd words, number \(number)")
       }
-      try await scene.write("m1", "My knee is sore")
-      try await scene.suite.clock.advance(by: .seconds(60))
+      try await fixture.write("m1", "My knee is sore")
+      try await fixture.suite.clock.advance(by: .seconds(60))
 
-      #expect(try await scene.profile()?.totalItems == 1)
-      let states = try await scene.suite.deliveries(of: scene.functions.extractProfileInfoOnMessage)
-        .map(\.state)
+      #expect(try await fixture.profile()?.totalItems == 1)
+      let states = try await fixture.suite.deliveries(
+        of: fixture.functions.extractProfileInfoOnMessage
+      )
+      .map(\.state)
       // A retry would pay for the same reply again.
       #expect(states.count { $0 == .dead } == 8)
-      #expect(scene.suite.logs.allSatisfy { $0.message != "Events wait for a provider" })
+      #expect(fixture.suite.logs.allSatisfy { $0.message != "Events wait for a provider" })
     }
   }
 }

@@ -7,10 +7,10 @@ import Testing
 struct RecentMessagesTests {
   @Test("Chats that claim to be of the future push nobody out")
   func future() async throws {
-    try await World.run { world in
-      let now = world.suite.clock.now.microseconds
+    try await ChatFixture.run { fixture in
+      let now = fixture.suite.clock.now.microseconds
       for number in 0..<50 {
-        try await world.put(
+        try await fixture.put(
           "chats/future\(number)",
           [
             "members": .value(["tina", "carl"]), "isGroupChat": false,
@@ -22,17 +22,17 @@ struct RecentMessagesTests {
       }
       // A clock that is a little ahead is believed.
       for (chat, hours) in [("c1", 0), ("ahead", 23)] as [(String, Int64)] {
-        try await world.put(
+        try await fixture.put(
           "chats/\(chat)",
           [
             "members": .value(["tina", "carl"]), "isGroupChat": false,
             "lastMessageTimestamp": .value(Timestamp(microseconds: now + hours * 3_600_000_000)),
           ]
         )
-        try await world.write("m-\(chat)", "My knee is sore", in: chat)
+        try await fixture.write("m-\(chat)", "My knee is sore", in: chat)
       }
-      world.providers.breakDown("/chat-messages", .success(OutboundResponse(status: 503)))
-      let reply = try await world.search("knee", as: "tina")
+      fixture.providers.breakDown("/chat-messages", .success(OutboundResponse(status: 503)))
+      let reply = try await fixture.search("knee", as: "tina")
 
       #expect(reply.model == "recent-messages")
       #expect(Set(reply.results.map(\.messageId)) == ["m-c1", "m-ahead"])

@@ -6,22 +6,22 @@ import Testing
 @Suite("semanticSearch")
 struct SemanticSearchTests {
   /// Runs a test with four messages in two chats; later events wait until the suite settles.
-  private func amongMessages(_ test: (World) async throws -> Void) async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      try await world.chat("c2", ["tina", "cora"])
-      try await world.write("m1", "My knee is sore since Monday")
-      try await world.write("m2", "Breakfast was oats and berries")
-      try await world.write("m3", "The left knee hurts when I squat", by: "tina")
-      try await world.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
-      try await world.suite.settle()
-      try await test(world)
+  private func amongMessages(_ test: (ChatFixture) async throws -> Void) async throws {
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      try await fixture.chat("c2", ["tina", "cora"])
+      try await fixture.write("m1", "My knee is sore since Monday")
+      try await fixture.write("m2", "Breakfast was oats and berries")
+      try await fixture.write("m3", "The left knee hurts when I squat", by: "tina")
+      try await fixture.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
+      try await fixture.suite.settle()
+      try await test(fixture)
     }
   }
 
   @Test("Relevant messages of the caller's chats come best first")
   func finds() async throws {
-    try await amongMessages { world in
-      let reply = try await world.search("sore knee")
+    try await amongMessages { fixture in
+      let reply = try await fixture.search("sore knee")
 
       #expect(reply.results.map(\.messageId) == ["m1", "m3"])
       let first = try #require(reply.results.first)
@@ -38,7 +38,7 @@ struct SemanticSearchTests {
 
   @Test("Limit, chat and score narrow the results")
   func narrows() async throws {
-    try await amongMessages { world in
+    try await amongMessages { fixture in
       func found(
         _ query: String = "sore knee",
         as uid: String = "carl",
@@ -46,7 +46,7 @@ struct SemanticSearchTests {
         chatId: String? = nil,
         minScore: Double? = nil
       ) async throws -> [String] {
-        try await world.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
+        try await fixture.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
           .results.map(\.messageId)
       }
 
@@ -61,41 +61,41 @@ struct SemanticSearchTests {
 
   @Test("Who has left a chat finds nothing of it, even before the vectors know")
   func leftMember() async throws {
-    try await amongMessages { world in
-      try await world.chat("c1", ["tina"])
-      #expect(try await world.search("sore knee").results.isEmpty)
+    try await amongMessages { fixture in
+      try await fixture.chat("c1", ["tina"])
+      #expect(try await fixture.search("sore knee").results.isEmpty)
     }
   }
 
   @Test("Hits that may not be shown do not crowd out those that may")
   func crowdedOut() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      try await world.chat("old", ["carl", "cora"])
-      for number in 0..<60 { try await world.write("o\(number)", "sore knee", in: "old") }
-      try await world.say("m1", "my sore knee again, and much else besides")
-      try await world.chat("old", ["cora"])
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      try await fixture.chat("old", ["carl", "cora"])
+      for number in 0..<60 { try await fixture.write("o\(number)", "sore knee", in: "old") }
+      try await fixture.say("m1", "my sore knee again, and much else besides")
+      try await fixture.chat("old", ["cora"])
 
-      #expect(try await world.search("sore knee", limit: 2).results.map(\.messageId) == ["m1"])
+      #expect(try await fixture.search("sore knee", limit: 2).results.map(\.messageId) == ["m1"])
     }
   }
 
   @Test("A message that is gone is not shown, and an edited one as it is now")
   func stale() async throws {
-    try await amongMessages { world in
-      try await world.delete("m3")
-      try await world.write("m1", "My knee is fine")
-      let reply = try await world.search("sore knee")
+    try await amongMessages { fixture in
+      try await fixture.delete("m3")
+      try await fixture.write("m1", "My knee is fine")
+      let reply = try await fixture.search("sore knee")
       #expect(reply.results.map(\.text) == ["My knee is fine"])
     }
   }
 
   @Test("A repeated query asks the provider once")
   func cache() async throws {
-    try await World.run(World.tinyModel) { world in
-      try await world.say("m1", "knee")
-      let before = world.providers.count("/embeddings")
-      for _ in 0..<3 { _ = try await world.search("  sore knee ") }
-      #expect(world.providers.count("/embeddings") == before + 1)
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      try await fixture.say("m1", "knee")
+      let before = fixture.providers.count("/embeddings")
+      for _ in 0..<3 { _ = try await fixture.search("  sore knee ") }
+      #expect(fixture.providers.count("/embeddings") == before + 1)
     }
   }
 
@@ -113,9 +113,9 @@ struct SemanticSearchTests {
     ]
   )
   func refusals(query: SemanticSearchQueryCase) async throws {
-    try await World.run { world in
+    try await ChatFixture.run { fixture in
       let error = await #expect(throws: CallableError.self) {
-        _ = try await world.search(
+        _ = try await fixture.search(
           query.query,
           limit: query.limit,
           chatId: query.chatId,
@@ -123,16 +123,16 @@ struct SemanticSearchTests {
         )
       }
       #expect(error?.code == .invalidArgument)
-      #expect(world.providers.requests.isEmpty)
+      #expect(fixture.providers.requests.isEmpty)
     }
   }
 
   @Test("Only who is signed in may search", arguments: [TestToken.anonymous, .admin])
   func unauthenticated(token: TestToken) async throws {
-    try await World.run { world in
+    try await ChatFixture.run { fixture in
       let query = SemanticSearchQuery(query: "knee")
       let error = await #expect(throws: CallableError.self) {
-        try await world.suite.call(world.functions.semanticSearch, query, as: token)
+        try await fixture.suite.call(fixture.functions.semanticSearch, query, as: token)
       }
       #expect(error?.code == .unauthenticated)
     }
@@ -140,19 +140,19 @@ struct SemanticSearchTests {
 
   @Test("A renamed sender has the new name, and one without a usable name has none")
   func senderName() async throws {
-    try await amongMessages { world in
-      try await world.put("users/carl", ["displayName": "Charles", "role": "client"])
-      try await world.put("users/tina", ["displayName": 7, "role": "trainer"])
-      let reply = try await world.search("sore knee")
+    try await amongMessages { fixture in
+      try await fixture.put("users/carl", ["displayName": "Charles", "role": "client"])
+      try await fixture.put("users/tina", ["displayName": 7, "role": "trainer"])
+      let reply = try await fixture.search("sore knee")
       #expect(reply.results.map(\.senderName) == ["Charles", ""])
     }
   }
 
   @Test("A malformed message hides itself and nothing else")
   func malformed() async throws {
-    try await amongMessages { world in
-      try await world.put("chats/c1/messages/m1", ["text": 5, "senderID": "carl"])
-      #expect(try await world.search("sore knee").results.map(\.messageId) == ["m3"])
+    try await amongMessages { fixture in
+      try await fixture.put("chats/c1/messages/m1", ["text": 5, "senderID": "carl"])
+      #expect(try await fixture.search("sore knee").results.map(\.messageId) == ["m3"])
     }
   }
 }
@@ -167,21 +167,25 @@ struct SemanticSearchQueryCase: Sendable {
 
 @Suite("semanticSearch without its provider")
 struct DegradedSearchTests {
-  private static let embeddings = ProviderStandIn.host + "/v1/embeddings"
+  private static let embeddings = ProviderStub.host + "/v1/embeddings"
 
   /// Runs a test with messages in two chats and a provider that the test scripts.
   private func amongMessages(
     clock: any Clock<Duration> = WakingClock(wakes: 0),
-    _ test: (World) async throws -> Void
+    _ test: (ChatFixture) async throws -> Void
   ) async throws {
-    try await World.run(World.tinyModel, deliveryFaults: World.inOrder, clock: clock) { world in
-      try await world.chat("c2", ["tina", "cora"])
-      try await world.write("m1", "My knee is sore since Monday")
-      try await world.write("m2", "Breakfast was oats and berries")
-      try await world.write("m3", "The left knee hurts when I squat", by: "tina")
-      try await world.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
-      try await world.write("m5", "膝盖很疼", by: "tina")
-      try await test(world)
+    try await ChatFixture.run(
+      ChatFixture.tinyModel,
+      deliveryFaults: ChatFixture.inOrder,
+      clock: clock
+    ) { fixture in
+      try await fixture.chat("c2", ["tina", "cora"])
+      try await fixture.write("m1", "My knee is sore since Monday")
+      try await fixture.write("m2", "Breakfast was oats and berries")
+      try await fixture.write("m3", "The left knee hurts when I squat", by: "tina")
+      try await fixture.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
+      try await fixture.write("m5", "膝盖很疼", by: "tina")
+      try await test(fixture)
     }
   }
 
@@ -198,33 +202,33 @@ struct DegradedSearchTests {
     ]
   )
   func words(fault: OutboundResponse) async throws {
-    try await amongMessages { world in
-      world.suite.http.on("POST", Self.embeddings).respond { _ in fault }
-      let reply = try await world.search("the sore knees")
+    try await amongMessages { fixture in
+      fixture.suite.http.on("POST", Self.embeddings).respond { _ in fault }
+      let reply = try await fixture.search("the sore knees")
 
       #expect(reply.results.map(\.messageId) == ["m1", "m3"])
       #expect(reply.results.map(\.senderName) == ["Carl", "Tina"])
       #expect(reply.degraded && reply.provider == "words" && reply.model == "recent-messages")
-      #expect(world.logged("Search degraded to words")?["reason"]?.isEmpty == false)
+      #expect(fixture.logged("Search degraded to words")?["reason"]?.isEmpty == false)
     }
   }
 
   @Test("A wrong key is an error in the log once, however many search")
   func loudOnce() async throws {
-    try await amongMessages { world in
-      world.suite.http.on("POST", Self.embeddings).respond(status: 401)
-      for query in ["knee", "oats", "berries"] { _ = try await world.search(query) }
-      let lines = world.suite.logs.filter { $0.message == "Search degraded to words" }
+    try await amongMessages { fixture in
+      fixture.suite.http.on("POST", Self.embeddings).respond(status: 401)
+      for query in ["knee", "oats", "berries"] { _ = try await fixture.search(query) }
+      let lines = fixture.suite.logs.filter { $0.message == "Search degraded to words" }
       #expect(lines.map(\.level) == [.error, .info, .info])
     }
   }
 
   @Test("An index that is down is no reason to find nothing")
   func indexDown() async throws {
-    try await amongMessages { world in
-      world.suite.http.on("GET", ProviderStandIn.host + "/indexes/chat-messages")
+    try await amongMessages { fixture in
+      fixture.suite.http.on("GET", ProviderStub.host + "/indexes/chat-messages")
         .respond(status: 503)
-      let reply = try await world.search("sore knee")
+      let reply = try await fixture.search("sore knee")
       #expect(reply.results.map(\.messageId) == ["m1", "m3"])
       #expect(reply.degraded)
     }
@@ -232,12 +236,12 @@ struct DegradedSearchTests {
 
   @Test("A provider that does not answer is waited for only so long")
   func silence() async throws {
-    try await amongMessages(clock: WakingClock(wakes: 1)) { world in
-      world.suite.http.on("POST", Self.embeddings).respond { _ in
+    try await amongMessages(clock: WakingClock(wakes: 1)) { fixture in
+      fixture.suite.http.on("POST", Self.embeddings).respond { _ in
         try await Task.sleep(for: .seconds(3600))
         return OutboundResponse(status: 500)
       }
-      let reply = try await world.search("sore knee")
+      let reply = try await fixture.search("sore knee")
       #expect(reply.results.map(\.messageId) == ["m1", "m3"])
       #expect(reply.degraded)
     }
@@ -245,16 +249,16 @@ struct DegradedSearchTests {
 
   @Test("A database that does not answer either ends the search with what was found")
   func databaseSilent() async throws {
-    try await amongMessages { world in
-      let faults = FaultyFirestore(world.suite.firestore)
+    try await amongMessages { fixture in
+      let faults = FaultyFirestore(fixture.suite.firestore)
       faults.stallQueries()
       let services = MessageServices(
         firestore: faults.firestore,
         settings: PsstSettings(
-          embedding: World.tinyModel,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          embedding: ChatFixture.tinyModel,
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.suite.http,
+        http: fixture.suite.http,
         // The first sleeper limits the semantic search, the second one the keyword search.
         clock: WakingClock(wakes: 2)
       )
@@ -266,8 +270,8 @@ struct DegradedSearchTests {
 
   @Test("Limit, chat, score and membership narrow the results as ever")
   func narrows() async throws {
-    try await amongMessages { world in
-      world.suite.http.on("POST", Self.embeddings).respond(status: 503)
+    try await amongMessages { fixture in
+      fixture.suite.http.on("POST", Self.embeddings).respond(status: 503)
       func found(
         _ query: String,
         as uid: String = "tina",
@@ -275,7 +279,7 @@ struct DegradedSearchTests {
         chatId: String? = nil,
         minScore: Double? = nil
       ) async throws -> [String] {
-        try await world.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
+        try await fixture.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
           .results.map(\.messageId)
       }
 
@@ -286,26 +290,26 @@ struct DegradedSearchTests {
       #expect(try await found("nothing like it", minScore: -1).isEmpty)
       #expect(try await found("很疼") == ["m5"])
       #expect(try await found("sore knee", as: "carl", chatId: "c2").isEmpty)
-      try await world.chat("c1", ["tina"])
+      try await fixture.chat("c1", ["tina"])
       #expect(try await found("sore knee", as: "carl").isEmpty)
     }
   }
 
   @Test("With many chats, those with the latest messages are searched")
   func manyChats() async throws {
-    try await amongMessages { world in
-      world.suite.http.on("POST", Self.embeddings).respond(status: 503)
+    try await amongMessages { fixture in
+      fixture.suite.http.on("POST", Self.embeddings).respond(status: 503)
       for number in 0..<60 {
-        try await world.put(
+        try await fixture.put(
           "chats/x\(number)",
           [
             "members": ["cora"], "isGroupChat": false,
             "lastMessageTimestamp": .value(Timestamp(microseconds: Int64(number) * 1_000_000)),
           ]
         )
-        try await world.write("n\(number)", "Ankle", by: "cora", in: "x\(number)")
+        try await fixture.write("n\(number)", "Ankle", by: "cora", in: "x\(number)")
       }
-      let found = try await world.search("ankle", as: "cora", limit: 50).results.map(\.chatId)
+      let found = try await fixture.search("ankle", as: "cora", limit: 50).results.map(\.chatId)
       #expect(Set(found) == Set((20..<60).map { "x\($0)" }))
     }
   }
@@ -315,94 +319,94 @@ struct DegradedSearchTests {
 struct RefreshChatMembersTests {
   @Test("New members are in the chat's vectors, and no text is embedded again")
   func refreshes() async throws {
-    try await World.run(World.tinyModel) { world in
-      for number in 0..<5 { try await world.write("m\(number)", "message number \(number)") }
-      try await world.suite.settle()
-      let vectors = world.providers.records.mapValues(\.values)
-      let embedded = world.providers.count("/embeddings")
-      try await world.chat("c1", ["tina", "carl", "cora"])
-      try await world.suite.settle()
+    try await ChatFixture.run(ChatFixture.tinyModel) { fixture in
+      for number in 0..<5 { try await fixture.write("m\(number)", "message number \(number)") }
+      try await fixture.suite.settle()
+      let vectors = fixture.providers.records.mapValues(\.values)
+      let embedded = fixture.providers.count("/embeddings")
+      try await fixture.chat("c1", ["tina", "carl", "cora"])
+      try await fixture.suite.settle()
 
       #expect(
-        world.providers.records.values.allSatisfy {
+        fixture.providers.records.values.allSatisfy {
           $0.metadata["members"] == .strings(["tina", "carl", "cora"])
         }
       )
-      #expect(world.providers.records.mapValues(\.values) == vectors)
-      #expect(world.providers.count("/embeddings") == embedded)
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "5")
+      #expect(fixture.providers.records.mapValues(\.values) == vectors)
+      #expect(fixture.providers.count("/embeddings") == embedded)
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "5")
     }
   }
 
   @Test("A trainer who leaves is in no vector any more")
   func trainerLeaves() async throws {
-    try await World.run { world in
-      try await world.say("m1", "Hello there")
-      #expect(world.providers.records["c1#m1"]?.metadata["trainerId"] == .string("tina"))
-      try await world.chat("c1", ["carl", "cora"])
-      try await world.suite.settle()
-      #expect(world.providers.records["c1#m1"]?.metadata["trainerId"] == nil)
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "Hello there")
+      #expect(fixture.providers.records["c1#m1"]?.metadata["trainerId"] == .string("tina"))
+      try await fixture.chat("c1", ["carl", "cora"])
+      try await fixture.suite.settle()
+      #expect(fixture.providers.records["c1#m1"]?.metadata["trainerId"] == nil)
     }
   }
 
   @Test("A deleted chat's vectors go with it, and no others")
   func deletedChat() async throws {
-    try await World.run { world in
+    try await ChatFixture.run { fixture in
       // IDs with a common prefix, and IDs that resemble vector IDs of the deleted chat.
-      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.chat(chat, ["tina", "carl"]) }
-      for number in 0..<120 { try await world.write("m\(number)", "message \(number)") }
-      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.write("1", "hello", in: chat) }
-      try await world.suite.settle()
-      #expect(world.providers.records.count == 124)
-      try await world.suite.firestore.document("chats/c1").delete()
-      try await world.suite.settle()
+      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await fixture.chat(chat, ["tina", "carl"]) }
+      for number in 0..<120 { try await fixture.write("m\(number)", "message \(number)") }
+      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await fixture.write("1", "hello", in: chat) }
+      try await fixture.suite.settle()
+      #expect(fixture.providers.records.count == 124)
+      try await fixture.suite.firestore.document("chats/c1").delete()
+      try await fixture.suite.settle()
 
       #expect(
-        Set(world.providers.records.keys) == ["c#1", "c10#1", "c1%23m#1", "c1%2523m#1"]
+        Set(fixture.providers.records.keys) == ["c#1", "c10#1", "c1%23m#1", "c1%2523m#1"]
       )
-      #expect(world.logged("Chat is gone, vectors deleted")?["vectors.deleted"] == "120")
+      #expect(fixture.logged("Chat is gone, vectors deleted")?["vectors.deleted"] == "120")
     }
   }
 
   @Test("A second run finds nothing left to do, page after page")
   func pages() async throws {
-    try await World.run { world in
-      for number in 0..<230 { try await world.write("m\(number)", "message \(number)") }
-      try await world.suite.settle()
-      try await world.chat("c1", ["tina", "carl", "cora"])
-      try await world.suite.settle()
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
+    try await ChatFixture.run { fixture in
+      for number in 0..<230 { try await fixture.write("m\(number)", "message \(number)") }
+      try await fixture.suite.settle()
+      try await fixture.chat("c1", ["tina", "carl", "cora"])
+      try await fixture.suite.settle()
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
 
-      try await world.suite.redeliver(world.functions.refreshChatMembers)
-      try await world.suite.settle()
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
+      try await fixture.suite.redeliver(fixture.functions.refreshChatMembers)
+      try await fixture.suite.settle()
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
     }
   }
 
   @Test("A new last message is no change of members")
   func sameMembers() async throws {
-    try await World.run { world in
-      try await world.suite.firestore.document("chats/c1").update(["lastMessage": "Hello"])
-      try await world.suite.settle()
+    try await ChatFixture.run { fixture in
+      try await fixture.suite.firestore.document("chats/c1").update(["lastMessage": "Hello"])
+      try await fixture.suite.settle()
 
-      #expect(world.logged("Chat skipped") != nil)
-      #expect(world.providers.requests.isEmpty)
+      #expect(fixture.logged("Chat skipped") != nil)
+      #expect(fixture.providers.requests.isEmpty)
     }
   }
 
   @Test("A late event does what the chat is now, not what it was")
   func lateEvent() async throws {
-    try await World.run(deliveryFaults: World.inOrder) { world in
-      try await world.say("m1", "Hello there")
-      try await world.chat("c1", ["tina", "carl", "cora"])
-      try await world.chat("c1", ["carl"])
-      try await world.suite.settle()
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      try await fixture.say("m1", "Hello there")
+      try await fixture.chat("c1", ["tina", "carl", "cora"])
+      try await fixture.chat("c1", ["carl"])
+      try await fixture.suite.settle()
 
       #expect(
-        world.providers.upserted.map { $0.metadata["members"] }
+        fixture.providers.upserted.map { $0.metadata["members"] }
           == [.strings(["tina", "carl"]), .strings(["carl"])]
       )
-      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
+      #expect(fixture.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
     }
   }
 }

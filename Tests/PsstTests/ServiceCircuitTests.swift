@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// A circuit with a clock that a test controls, and statistics of its calls.
-private final class CircuitScene: Sendable {
+private final class CircuitFixture: Sendable {
   private struct State {
     var time = Date(timeIntervalSince1970: 1_000_000)
     var calls = 0
@@ -64,54 +64,54 @@ private let down = ServiceError(.unavailable, "it is down")
 
 @Suite("Circuit of a provider")
 struct ServiceCircuitTests {
-  private let scene = CircuitScene()
+  private let fixture = CircuitFixture()
 
   @Test("Three failures in a row open it, and then calls fail without being made")
   func opens() async throws {
-    #expect(try await scene.call(down)?.circuit == .closed)
-    #expect(try await scene.call(down)?.circuit == .closed)
-    let third = try await scene.call(down)
+    #expect(try await fixture.call(down)?.circuit == .closed)
+    #expect(try await fixture.call(down)?.circuit == .closed)
+    let third = try await fixture.call(down)
     #expect(third?.circuit == .open && third?.isNews == true)
-    scene.pass(10)
-    let held = try await scene.call()
+    fixture.pass(10)
+    let held = try await fixture.call()
 
     #expect(held?.kind == .unavailable)
     #expect(held?.message == "it is down")
     #expect(held?.retryAfter == .seconds(20))
     #expect(held?.circuit == .open && held?.isNews == false)
-    #expect(scene.calls == 3)
-    #expect(throws: ServiceError.self) { try scene.circuit.check() }
+    #expect(fixture.calls == 3)
+    #expect(throws: ServiceError.self) { try fixture.circuit.check() }
   }
 
   @Test("Each failed probe opens it for longer, up to a quarter of an hour, and is no news")
   func grows() async throws {
-    try await scene.goDown()
+    try await fixture.goDown()
     var waits: [Double] = []
     for _ in 0..<7 {
-      let wait = try #require(try await scene.call()?.retryAfter) / .seconds(1)
+      let wait = try #require(try await fixture.call()?.retryAfter) / .seconds(1)
       waits.append(wait)
-      scene.pass(wait - 0.001)
-      #expect(try await scene.call()?.circuit == .open)
-      scene.pass(0.001)
-      #expect(try await scene.call(down)?.isNews == false)
+      fixture.pass(wait - 0.001)
+      #expect(try await fixture.call()?.circuit == .open)
+      fixture.pass(0.001)
+      #expect(try await fixture.call(down)?.isNews == false)
     }
 
     #expect(waits == [30, 60, 120, 240, 480, 900, 900])
-    #expect(scene.calls == 3 + 7)
+    #expect(fixture.calls == 3 + 7)
   }
 
   @Test("A successful probe closes it, and the next outage begins afresh")
   func closes() async throws {
-    try await scene.goDown()
-    scene.pass(30)
-    #expect(try await scene.call(down)?.retryAfter == .seconds(60))
-    scene.pass(60)
-    try scene.circuit.check()
-    #expect(try await scene.call() == nil)
-    #expect(try await scene.call() == nil)
-    #expect(try await scene.call(down)?.circuit == .closed)
-    try await scene.call(down)
-    let opener = try await scene.call(down)
+    try await fixture.goDown()
+    fixture.pass(30)
+    #expect(try await fixture.call(down)?.retryAfter == .seconds(60))
+    fixture.pass(60)
+    try fixture.circuit.check()
+    #expect(try await fixture.call() == nil)
+    #expect(try await fixture.call() == nil)
+    #expect(try await fixture.call(down)?.circuit == .closed)
+    try await fixture.call(down)
+    let opener = try await fixture.call(down)
 
     #expect(opener?.retryAfter == .seconds(30))
     #expect(opener?.isNews == true)
@@ -119,42 +119,42 @@ struct ServiceCircuitTests {
 
   @Test("Only one call is the probe; the others fail while it is under way")
   func oneProbe() async throws {
-    try await scene.goDown()
-    scene.pass(30)
-    let scene = scene
-    try await scene.call(during: {
+    try await fixture.goDown()
+    fixture.pass(30)
+    let fixture = fixture
+    try await fixture.call(during: {
       for _ in 0..<50 {
-        let held = try await scene.call()
+        let held = try await fixture.call()
         #expect(held?.retryAfter == .seconds(5) && held?.circuit == .halfOpen)
       }
-      #expect(throws: ServiceError.self) { try scene.circuit.check() }
+      #expect(throws: ServiceError.self) { try fixture.circuit.check() }
     })
 
-    #expect(scene.calls == 4)
-    #expect(try await scene.call() == nil)
+    #expect(fixture.calls == 4)
+    #expect(try await fixture.call() == nil)
   }
 
   @Test("A probe that is cancelled leaves its place to another one")
   func cancelledProbe() async throws {
-    try await scene.goDown()
-    scene.pass(30)
+    try await fixture.goDown()
+    fixture.pass(30)
     await #expect(throws: CancellationError.self) {
-      try await scene.call(during: { throw CancellationError() })
+      try await fixture.call(during: { throw CancellationError() })
     }
 
-    #expect(try await scene.call() == nil)
+    #expect(try await fixture.call() == nil)
   }
 
   @Test("A success in between, or an answer to the request itself, starts the count again")
   func countsInARow() async throws {
     for error in [nil, ServiceError(.refused, "not this"), ServiceError(.notFound, "not there")] {
-      for _ in 0..<2 { #expect(try await scene.call(down)?.circuit == .closed) }
-      try await scene.call(error)
+      for _ in 0..<2 { #expect(try await fixture.call(down)?.circuit == .closed) }
+      try await fixture.call(error)
     }
-    try await scene.call(down)
+    try await fixture.call(down)
 
-    #expect(try await scene.call() == nil)
-    #expect(scene.calls == 11)
+    #expect(try await fixture.call() == nil)
+    #expect(fixture.calls == 11)
   }
 
   @Test(
@@ -162,11 +162,11 @@ struct ServiceCircuitTests {
     arguments: [ServiceError.Kind.misconfigured, .quotaExhausted]
   )
   func correction(kind: ServiceError.Kind) async throws {
-    #expect(try await scene.call(ServiceError(kind, "no"))?.isNews == true)
-    #expect(try await scene.call()?.kind == kind)
-    #expect(scene.calls == 1)
-    scene.pass(30)
-    #expect(try await scene.call(down)?.isNews == true)
+    #expect(try await fixture.call(ServiceError(kind, "no"))?.isNews == true)
+    #expect(try await fixture.call()?.kind == kind)
+    #expect(fixture.calls == 1)
+    fixture.pass(30)
+    #expect(try await fixture.call(down)?.isNews == true)
   }
 
   @Test(
@@ -176,51 +176,51 @@ struct ServiceCircuitTests {
   )
   func named(seconds: Double, waits: [Double]) async throws {
     let error = ServiceError(.rateLimited, "later", retryAfter: .seconds(seconds))
-    var opener = scene.circuit.open(for: error)
+    var opener = fixture.circuit.open(for: error)
     for wait in waits {
       #expect(opener.retryAfter == .seconds(wait))
-      scene.pass(wait)
-      opener = try #require(try await scene.call(error))
+      fixture.pass(wait)
+      opener = try #require(try await fixture.call(error))
     }
   }
 
   @Test("Of many calls at once few surprise the provider, and the others are not made")
   func burst() async throws {
-    let scene = scene
+    let fixture = fixture
     try await withThrowingTaskGroup(of: ServiceError?.self) { group in
       for _ in 0..<200 {
-        group.addTask { try await scene.call(down, during: { await Task.yield() }) }
+        group.addTask { try await fixture.call(down, during: { await Task.yield() }) }
       }
       for try await error in group { #expect(error?.kind == .unavailable) }
     }
 
-    #expect(scene.runningMax <= 16)
+    #expect(fixture.runningMax <= 16)
     // The calls that were in progress when the third one failed.
-    #expect(scene.calls <= 2 + 16)
+    #expect(fixture.calls <= 2 + 16)
   }
 
   @Test("When a probe is due, one caller prepares for it, and the next one a few seconds later")
   func preparation() async throws {
-    try await scene.goDown()
-    scene.pass(30)
-    try scene.circuit.check()
-    let refused = #expect(throws: ServiceError.self) { try scene.circuit.check() }
+    try await fixture.goDown()
+    fixture.pass(30)
+    try fixture.circuit.check()
+    let refused = #expect(throws: ServiceError.self) { try fixture.circuit.check() }
     #expect(refused?.circuit == .halfOpen && refused?.retryAfter == .seconds(5))
-    scene.pass(5)
-    try scene.circuit.check()
-    #expect(try await scene.call() == nil)
-    for _ in 0..<5 { try scene.circuit.check() }
+    fixture.pass(5)
+    try fixture.circuit.check()
+    #expect(try await fixture.call() == nil)
+    for _ in 0..<5 { try fixture.circuit.check() }
   }
 
   @Test("A clock that is set back does not keep it open")
   func clockSetBack() async throws {
-    try await scene.goDown()
-    scene.pass(30)
-    try scene.circuit.check()
-    scene.pass(-86_400)
+    try await fixture.goDown()
+    fixture.pass(30)
+    try fixture.circuit.check()
+    fixture.pass(-86_400)
 
-    try scene.circuit.check()
-    #expect(try await scene.call() == nil)
+    try fixture.circuit.check()
+    #expect(try await fixture.call() == nil)
   }
 }
 
@@ -233,12 +233,12 @@ struct CallSlotsTests {
     let first = Task { try await slots.take() }
     let second = Task {
       try await slots.take()
-      slots.giveBack()
+      slots.release()
     }
     first.cancel()
 
     await #expect(throws: CancellationError.self) { try await first.value }
-    slots.giveBack()
+    slots.release()
     try await second.value
     try await slots.take()
   }

@@ -58,7 +58,7 @@ struct SilenceLimitTests {
       clock.advance(by: .seconds(15))
     }
 
-    let error = await #expect(throws: SilenceLimit.Silence.self) { try await end.value }
+    let error = await #expect(throws: SilenceLimit.SilenceError.self) { try await end.value }
     #expect(error?.seconds == 60)
   }
 
@@ -113,10 +113,10 @@ struct SilenceLimitTests {
 }
 
 @Suite("Pieces on their way to a listener")
-struct SpokenPiecesTests {
+struct TextDeltasTests {
   @Test("A listener who is slow gets all of it in order, in few pieces")
   func slow() async throws {
-    let spoken = SpokenPieces()
+    let spoken = TextDeltas()
     let all = (0..<10_000).map { "\($0) " }
     for piece in all { spoken.add(piece) }
     spoken.end()
@@ -129,7 +129,7 @@ struct SpokenPiecesTests {
 
   @Test("A listener who keeps up gets each piece by itself")
   func keepsUp() async throws {
-    let spoken = SpokenPieces()
+    let spoken = TextDeltas()
     var count = 0
     spoken.add("0")
     try await spoken.handOver { piece in

@@ -34,19 +34,19 @@ struct SmallTalkTests {
 
   @Test("Through the trigger, a text without content never reaches the chat model")
   func trigger() async throws {
-    try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
+    try await ProfileFixture.run { fixture in
+      try await fixture.contact("carl", of: "tina")
       for (number, text) in Self.trivialTexts.enumerated() {
-        try await scene.write("m\(number)", text)
+        try await fixture.write("m\(number)", text)
       }
-      try await scene.suite.settle()
-      #expect(scene.model.journal.entries.isEmpty)
+      try await fixture.suite.settle()
+      #expect(fixture.model.journal.entries.isEmpty)
 
-      try scene.find((.injuries, "Asthma"), in: "asthma")
-      try await scene.write("last", "Thanks, asthma")
-      try await scene.suite.settle()
-      #expect(scene.model.journal.entries.count == 1)
-      #expect(try await scene.profile()?.totalItems == 1)
+      try fixture.find((.injuries, "Asthma"), in: "asthma")
+      try await fixture.write("last", "Thanks, asthma")
+      try await fixture.suite.settle()
+      #expect(fixture.model.journal.entries.count == 1)
+      #expect(try await fixture.profile()?.totalItems == 1)
     }
   }
 }

@@ -14,15 +14,15 @@ struct UsageLedgerTests {
 
   @Test("A message is charged to its sender and in the app's sum, as the provider counted it")
   func message() async throws {
-    try await UsageWorld.run { world in
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.suite.settle()
-      let carl = try #require(try await world.day("carl"))
-      let app = try #require(try await world.day("_app"))
-      let tokens = world.tokens.byModel
+    try await UsageFixture.run { fixture in
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.suite.settle()
+      let carl = try #require(try await fixture.day("carl"))
+      let app = try #require(try await fixture.day("_app"))
+      let tokens = fixture.tokens.byModel
 
       #expect(carl.requests == 2)
-      #expect(carl.tokens == world.tokens.total.tokens)
+      #expect(carl.tokens == fixture.tokens.total.tokens)
       #expect(carl.byModel.mapValues(\.tokens) == tokens.mapValues(\.tokens))
       #expect(carl.byModel.mapValues(\.requests) == tokens.mapValues { _ in 1 })
       let embedding = try #require(carl.byModel["text-embedding-3-small"])
@@ -31,30 +31,30 @@ struct UsageLedgerTests {
       #expect(chat.nanodollars > chat.tokens * 150)
       #expect(carl.counts.nanodollars == embedding.nanodollars + chat.nanodollars)
       #expect(app.counts == carl.counts && app.byModel == carl.byModel)
-      #expect(try await world.day("tina") == nil)
+      #expect(try await fixture.day("tina") == nil)
     }
   }
 
   @Test("A search is charged to who searches, and a query that is known costs nothing")
   func search() async throws {
-    try await UsageWorld.run { world in
-      for _ in 0..<3 { _ = try await world.search("sore knee", as: "tina") }
-      let tina = try #require(try await world.day("tina"))
-      #expect(tina.requests == 1 && tina.tokens == world.tokens.total.tokens)
-      #expect(try await world.day("_app")?.counts == tina.counts)
+    try await UsageFixture.run { fixture in
+      for _ in 0..<3 { _ = try await fixture.search("sore knee", as: "tina") }
+      let tina = try #require(try await fixture.day("tina"))
+      #expect(tina.requests == 1 && tina.tokens == fixture.tokens.total.tokens)
+      #expect(try await fixture.day("_app")?.counts == tina.counts)
     }
   }
 
   @Test("A backfill is charged to the app alone")
   func backfill() async throws {
-    try await UsageWorld.run { world in
+    try await UsageFixture.run { fixture in
       // Events wait until the suite settles, so the backfill finds a message without a vector.
-      try await world.scene.write("m1", "My knee is sore")
-      let report = try await world.services.embeddingBackfill.run(chatID: nil, dryRun: false)
+      try await fixture.profiles.write("m1", "My knee is sore")
+      let report = try await fixture.services.embeddingBackfill.run(chatID: nil, dryRun: false)
 
       #expect(report.tokens > 0)
-      let app = try await world.day("_app")
-      let carl = try await world.day("carl")
+      let app = try await fixture.day("_app")
+      let carl = try await fixture.day("carl")
       #expect(app?.tokens == report.tokens)
       #expect(carl == nil)
     }
@@ -62,10 +62,10 @@ struct UsageLedgerTests {
 
   @Test("The lexical stand-in writes no ledger")
   func lexical() async throws {
-    try await World.run { world in
-      try await world.say("m1", "My knee is sore")
-      _ = try await world.search("knee")
-      let documents = try await world.suite.documents()
+    try await ChatFixture.run { fixture in
+      try await fixture.say("m1", "My knee is sore")
+      _ = try await fixture.search("knee")
+      let documents = try await fixture.suite.documents()
       #expect(documents.keys.allSatisfy { !$0.contains("/days/") })
     }
   }
@@ -75,24 +75,24 @@ struct UsageLedgerTests {
     arguments: 0..<6 as Range<UInt64>
   )
   func faultyEvents(seed: UInt64) async throws {
-    try await UsageWorld.run(deliveryFaults: DeliveryFaults(seed: seed)) { world in
+    try await UsageFixture.run(deliveryFaults: DeliveryFaults(seed: seed)) { fixture in
       for number in 0..<5 {
         let sender = number.isMultiple(of: 2) ? "carl" : "tina"
-        try await world.scene.write("m\(number)", "My knee is sore, day \(number)", by: sender)
+        try await fixture.profiles.write("m\(number)", "My knee is sore, day \(number)", by: sender)
       }
-      try world.model.fail(
+      try fixture.model.fail(
         StubFault(.chat, status: 500),
         StubFault(.embeddings, status: 400),
         StubFault(.embeddings, call: 3, alter: .vectorMissing)
       )
-      try await world.suite.settle()
-      try await world.scene.write("m1", "Off to Rome")
-      try await world.scene.message("m2").delete()
-      try await world.suite.clock.advance(by: .seconds(1200))
-      let app = try #require(try await world.day("_app"))
-      let carl = try #require(try await world.day("carl"))
-      let tina = try #require(try await world.day("tina"))
-      let counted = world.tokens
+      try await fixture.suite.settle()
+      try await fixture.profiles.write("m1", "Off to Rome")
+      try await fixture.profiles.message("m2").delete()
+      try await fixture.suite.clock.advance(by: .seconds(1200))
+      let app = try #require(try await fixture.day("_app"))
+      let carl = try #require(try await fixture.day("carl"))
+      let tina = try #require(try await fixture.day("tina"))
+      let counted = fixture.tokens
 
       #expect(app.tokens == counted.total.tokens)
       #expect(app.byModel.mapValues(\.tokens) == counted.byModel.mapValues(\.tokens))
@@ -108,16 +108,16 @@ struct UsageLedgerTests {
   /// Runs a test with a ledger over a database that can fail, without functions.
   private func withLedger(
     _ limits: UsageLimits = UsageLimits(dollarsPerDay: 1_000_000),
-    _ test: (UsageWorld, UsageLedger) async throws -> Void
+    _ test: (UsageFixture, UsageLedger) async throws -> Void
   ) async throws {
-    try await UsageWorld.run(limits: limits) { world in
-      let clock = world.suite.clock
+    try await UsageFixture.run(limits: limits) { fixture in
+      let clock = fixture.suite.clock
       let ledger = UsageLedger(
-        firestore: world.faults.firestore,
+        firestore: fixture.faults.firestore,
         limits: limits,
         now: { clock.now.date }
       )
-      try await test(world, ledger)
+      try await test(fixture, ledger)
     }
   }
 
@@ -135,13 +135,13 @@ struct UsageLedgerTests {
 
   @Test("Names of models are names, whatever characters they have")
   func names() async throws {
-    try await withLedger { world, ledger in
+    try await withLedger { fixture, ledger in
       let names = ["org/model-1.5:free", "a`b", "~*[]", "é 1", "requests"]
       for name in names {
         let model = PricedModel(name: name, price: nil)
         try await ledger.count(model, for: .user("carl"), atMost: Self.ten) { $0 = Self.ten }
       }
-      let day = try #require(try await world.day("carl"))
+      let day = try #require(try await fixture.day("carl"))
       #expect(Set(day.byModel.keys) == Set(names))
       #expect(day.byModel.values.allSatisfy { $0.tokens == 10 && $0.costUSD == 0 })
       #expect(day.tokens == 50 && day.requests == 5)
@@ -153,9 +153,9 @@ struct UsageLedgerTests {
     arguments: ["_app", "", "a/b", ".", "..", "__a__", String(repeating: "u", count: 129)]
   )
   func impossibleUsers(uid: String) async throws {
-    try await withLedger { world, ledger in
+    try await withLedger { fixture, ledger in
       try await ledger.count(Self.model, for: .user(uid), atMost: Self.ten) { $0 = Self.ten }
-      #expect(try await world.day("_app")?.tokens == 10)
+      #expect(try await fixture.day("_app")?.tokens == 10)
     }
   }
 
@@ -167,7 +167,7 @@ struct UsageLedgerTests {
       UsageLimits(dollarsPerDay: 15), UsageLimits(dollarsPerDay: 10),
     ]
     for limits in limits {
-      try await withLedger(limits) { world, ledger in
+      try await withLedger(limits) { fixture, ledger in
         try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) { used in
           // The first call is in progress.
           let second = try await failure {
@@ -178,7 +178,7 @@ struct UsageLedgerTests {
           #expect(second?.kind == .limitReached)
           used = TokenUsage(promptTokens: 4)
         }
-        let day = try #require(try await world.day("carl"))
+        let day = try #require(try await fixture.day("carl"))
         #expect(day.requests == 1 && day.tokens == 4 && day.costUSD == 4)
       }
     }
@@ -187,12 +187,12 @@ struct UsageLedgerTests {
   @Test("Many calls at once, of several workers, never use more than the limit")
   func manyAtOnce() async throws {
     let limits = UsageLimits(userTokensPerDay: 55, dollarsPerDay: 1000)
-    try await withLedger(limits) { world, ledger in
-      let clock = world.suite.clock
+    try await withLedger(limits) { fixture, ledger in
+      let clock = fixture.suite.clock
       let count = await withTaskGroup(of: Bool.self) { group in
         for _ in 0..<20 {
           let ledger = UsageLedger(
-            firestore: world.suite.firestore,
+            firestore: fixture.suite.firestore,
             limits: limits,
             now: { clock.now.date }
           )
@@ -212,9 +212,9 @@ struct UsageLedgerTests {
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
       }
       #expect((1...5).contains(count))
-      let day = try #require(try await world.day("carl"))
+      let day = try #require(try await fixture.day("carl"))
       #expect(day.tokens == 10 * count && day.requests == count)
-      let app = try await world.day("_app")
+      let app = try await fixture.day("_app")
       #expect(app?.counts == day.counts)
     }
   }
@@ -234,7 +234,7 @@ struct UsageLedgerTests {
 
   @Test("A call that fails gives back what it reserved, and keeps what was used")
   func failedCall() async throws {
-    try await withLedger { world, ledger in
+    try await withLedger { fixture, ledger in
       let refused = ServiceError(.refused, "no")
       for used in [0, 3] {
         let error = try await failure {
@@ -247,20 +247,20 @@ struct UsageLedgerTests {
         expected.usage = TokenUsage(promptTokens: used)
         #expect(error == expected)
       }
-      let day = try #require(try await world.day("carl"))
-      #expect(day.counts == UsageWorld.Counts(requests: 1, tokens: 3, costUSD: 3))
+      let day = try #require(try await fixture.day("carl"))
+      #expect(day.counts == UsageFixture.Counts(requests: 1, tokens: 3, costUSD: 3))
     }
   }
 
   @Test("A cancelled call stays counted as the most it could use, a finished one is corrected")
   func cancelledCall() async throws {
-    try await withLedger { world, ledger in
+    try await withLedger { fixture, ledger in
       await #expect(throws: CancellationError.self) {
         try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) { _ in
           throw CancellationError()
         }
       }
-      let carl = try await world.day("carl")
+      let carl = try await fixture.day("carl")
       #expect(carl?.tokens == 10)
 
       await withTaskGroup(of: Void.self) { group in
@@ -272,23 +272,23 @@ struct UsageLedgerTests {
           }
         }
       }
-      let tina = try await world.day("tina")
+      let tina = try await fixture.day("tina")
       #expect(tina?.tokens == 4)
     }
   }
 
   @Test("Answers that cannot be used are counted as the provider counted them")
   func unusableAnswers() async throws {
-    try await UsageWorld.run { world in
-      try world.model.add(
+    try await UsageFixture.run { fixture in
+      try fixture.model.add(
         StubScript(rules: [
           .init(contains: "odd", reply: ScriptedReply(content: "Well, well", unchecked: true))
         ])
       )
-      try await world.scene.write("m1", "odd,words,indeed")
-      try await world.suite.clock.advance(by: .zero)
-      let sum = try #require(world.tokens.byModel["gpt-4o-mini"])
-      let chat = try await world.day("carl")?.byModel["gpt-4o-mini"]
+      try await fixture.profiles.write("m1", "odd,words,indeed")
+      try await fixture.suite.clock.advance(by: .zero)
+      let sum = try #require(fixture.tokens.byModel["gpt-4o-mini"])
+      let chat = try await fixture.day("carl")?.byModel["gpt-4o-mini"]
 
       #expect(sum.requests == 2)
       #expect(chat?.tokens == sum.tokens && chat?.requests == 2)
@@ -297,10 +297,10 @@ struct UsageLedgerTests {
 
   @Test("A number that cannot be right in a provider's answer is none in the ledger")
   func senselessUsage() async throws {
-    try await UsageWorld.run { world in
+    try await UsageFixture.run { fixture in
       // A text of two bytes has one token by its length, and four with marks at most.
       for (number, (tokens, sum)) in [(-5, 1), (0, 2), (1_000_000_000_000_000, 6)].enumerated() {
-        try world.model.fail(
+        try fixture.model.fail(
           StubFault(
             .embeddings,
             body: [
@@ -309,8 +309,8 @@ struct UsageLedgerTests {
             ]
           )
         )
-        _ = try await world.services.embeddings.embeddings(of: ["a\(number)"], for: .user("tom"))
-        #expect(try await world.day("tom")?.tokens == sum)
+        _ = try await fixture.services.embeddings.embeddings(of: ["a\(number)"], for: .user("tom"))
+        #expect(try await fixture.day("tom")?.tokens == sum)
       }
     }
   }
@@ -319,73 +319,73 @@ struct UsageLedgerTests {
 
   @Test("Without a ledger no model is called: searches fall back to words and events wait")
   func deadLedger() async throws {
-    try await UsageWorld.run { world in
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.suite.settle()
-      let calls = world.model.journal.entries.count
-      world.faults.decide { _ in .refused }
+    try await UsageFixture.run { fixture in
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.suite.settle()
+      let calls = fixture.model.journal.entries.count
+      fixture.faults.decide { _ in .refused }
       let error = try await failure {
-        _ = try await world.services.embeddings.embeddings(of: ["a"], for: .app)
+        _ = try await fixture.services.embeddings.embeddings(of: ["a"], for: .app)
       }
       #expect(error?.kind == .unavailable && error?.message.contains("ledger") == true)
 
-      try await world.scene.write("m2", "My knee is better")
-      try await world.suite.clock.advance(by: .seconds(5))
-      #expect(world.model.journal.entries.count == calls)
+      try await fixture.profiles.write("m2", "My knee is better")
+      try await fixture.suite.clock.advance(by: .seconds(5))
+      #expect(fixture.model.journal.entries.count == calls)
       #expect(
-        try await world.suite.deliveries(of: world.functions.embedMessage)
+        try await fixture.suite.deliveries(of: fixture.functions.embedMessage)
           .contains { $0.state == .pending }
       )
-      world.faults.decide(nil)
-      try await world.suite.clock.advance(by: .seconds(600))
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      fixture.faults.decide(nil)
+      try await fixture.suite.clock.advance(by: .seconds(600))
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
   @Test("A reservation of which nobody knows whether it was made lets no call through, and stays")
   func unheardReservation() async throws {
-    try await withLedger { world, ledger in
-      world.faults.decide { _ in .unheard }
+    try await withLedger { fixture, ledger in
+      fixture.faults.decide { _ in .unheard }
       let error = try await failure {
         try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) { _ in
           _ = Issue.record("the model is called")
         }
       }
       #expect(error?.kind == .unavailable)
-      #expect(try await world.day("carl")?.tokens == 10)
+      #expect(try await fixture.day("carl")?.tokens == 10)
     }
   }
 
   @Test("A correction that fails leaves the most that the call could use, and its answer")
   func failedCorrection() async throws {
-    try await withLedger { world, ledger in
-      world.faults.decide { $0 == 1 ? .none() : .refused }
+    try await withLedger { fixture, ledger in
+      fixture.faults.decide { $0 == 1 ? .none() : .refused }
       let answer = try await ledger.count(Self.model, for: .user("carl"), atMost: Self.ten) {
         used in
         used = TokenUsage(promptTokens: 4)
         return "paid for"
       }
       #expect(answer == "paid for")
-      #expect(try await world.day("carl")?.tokens == 10)
+      #expect(try await fixture.day("carl")?.tokens == 10)
     }
   }
 
   @Test("While a provider's circuit is open, its calls write no ledger")
   func openCircuit() async throws {
-    try await UsageWorld.run { world in
-      try world.model.fail(StubFault(.embeddings, status: 401))
+    try await UsageFixture.run { fixture in
+      try fixture.model.fail(StubFault(.embeddings, status: 401))
       for text in ["a", "b"] {
         _ = try await failure {
-          _ = try await world.services.embeddings.embeddings(of: [text], for: .app)
+          _ = try await fixture.services.embeddings.embeddings(of: [text], for: .app)
         }
       }
       // The commits so far reserved tokens and returned them; this resets their count.
-      world.faults.decide(nil)
+      fixture.faults.decide(nil)
       let error = try await failure {
-        _ = try await world.services.embeddings.embeddings(of: ["c"], for: .app)
+        _ = try await fixture.services.embeddings.embeddings(of: ["c"], for: .app)
       }
       #expect(error?.kind == .misconfigured)
-      #expect(world.faults.commits == 0)
+      #expect(fixture.faults.commits == 0)
     }
   }
 }

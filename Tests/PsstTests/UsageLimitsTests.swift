@@ -13,38 +13,40 @@ struct UsageLimitsTests {
   private static let day = Duration.seconds(86_400)
 
   /// The present time to the next midnight in UTC.
-  private func untilMidnight(_ world: UsageWorld) -> Duration {
-    .microseconds(86_400_000_000 - world.suite.clock.now.microseconds % 86_400_000_000)
+  private func untilMidnight(_ fixture: UsageFixture) -> Duration {
+    .microseconds(86_400_000_000 - fixture.suite.clock.now.microseconds % 86_400_000_000)
   }
 
   private func states(
-    _ world: UsageWorld,
+    _ fixture: UsageFixture,
     _ function: some CloudFunction
   ) async throws -> [EventDelivery.State] {
-    try await world.suite.deliveries(of: function).map(\.state)
+    try await fixture.suite.deliveries(of: function).map(\.state)
   }
 
   @Test("A user who has used the day's tokens waits for the next day, and nobody else does")
   func userTokens() async throws {
-    try await UsageWorld.run(limits: UsageLimits(userTokensPerDay: 30)) { world in
+    try await UsageFixture.run(limits: UsageLimits(userTokensPerDay: 30)) { fixture in
       // What follows is within one day, whenever the test runs.
-      try await world.suite.clock.advance(by: untilMidnight(world))
+      try await fixture.suite.clock.advance(by: untilMidnight(fixture))
       // An embedding reserves the bytes of its text, and a reading by the chat model far more.
-      try await world.scene.write("m1", "My knee is sore today")
-      try await world.suite.clock.advance(by: .zero)
-      let first = try #require(try await world.day("carl"))
+      try await fixture.profiles.write("m1", "My knee is sore today")
+      try await fixture.suite.clock.advance(by: .zero)
+      let first = try #require(try await fixture.day("carl"))
       #expect(first.requests == 1 && first.tokens > 0)
 
-      for number in 0..<10 { try await world.scene.write("n\(number)", "Knee, again: \(number)") }
-      try await world.scene.write("t1", "Rest, then", by: "tina")
-      try await world.suite.clock.advance(by: .seconds(7200))
-      let carl = try #require(try await world.day("carl"))
+      for number in 0..<10 {
+        try await fixture.profiles.write("n\(number)", "Knee, again: \(number)")
+      }
+      try await fixture.profiles.write("t1", "Rest, then", by: "tina")
+      try await fixture.suite.clock.advance(by: .seconds(7200))
+      let carl = try #require(try await fixture.day("carl"))
       #expect(carl.tokens <= 30)
-      #expect(try await world.day("tina")?.requests == 1)
-      #expect(world.vectors.records["c1#t1"] != nil)
-      #expect(try await states(world, world.functions.embedMessage).contains(.pending))
+      #expect(try await fixture.day("tina")?.requests == 1)
+      #expect(fixture.vectors.records["c1#t1"] != nil)
+      #expect(try await states(fixture, fixture.functions.embedMessage).contains(.pending))
 
-      let lines = world.suite.logs.filter { $0.message == "Events wait for a provider" }
+      let lines = fixture.suite.logs.filter { $0.message == "Events wait for a provider" }
       // One for each of the two, because reading needs more than anybody has.
       #expect(lines.count == 2)
       #expect(
@@ -56,35 +58,37 @@ struct UsageLimitsTests {
   @Test("When the app's dollars are spent, events wait and go on at the start of the next day")
   func appDollars() async throws {
     // Enough for one message's embedding and reading, whose reservations are below a cent.
-    try await UsageWorld.run(limits: UsageLimits(dollarsPerDay: 0.0062)) { world in
-      let path = "usage/_app/days/" + String("\(world.suite.clock.now)".prefix(10))
-      try await world.suite.firestore.document(path).set(["costUSD": 0.0062])
-      try await world.scene.write("m1", "My knee is sore")
-      try await world.suite.clock.advance(by: untilMidnight(world) - .seconds(1))
-      #expect(world.model.journal.entries.isEmpty)
-      #expect(try await states(world, world.functions.embedMessage) == [.pending])
+    try await UsageFixture.run(limits: UsageLimits(dollarsPerDay: 0.0062)) { fixture in
+      let path = "usage/_app/days/" + String("\(fixture.suite.clock.now)".prefix(10))
+      try await fixture.suite.firestore.document(path).set(["costUSD": 0.0062])
+      try await fixture.profiles.write("m1", "My knee is sore")
+      try await fixture.suite.clock.advance(by: untilMidnight(fixture) - .seconds(1))
+      #expect(fixture.model.journal.entries.isEmpty)
+      #expect(try await states(fixture, fixture.functions.embedMessage) == [.pending])
       #expect(
-        try await states(world, world.functions.extractProfileInfoOnMessage) == [.pending]
+        try await states(fixture, fixture.functions.extractProfileInfoOnMessage) == [.pending]
       )
 
-      try await world.suite.clock.advance(by: .seconds(601))
-      #expect(world.vectors.records.count == 1)
-      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
-      #expect(try await world.day("_app")?.requests == 2)
+      try await fixture.suite.clock.advance(by: .seconds(601))
+      #expect(fixture.vectors.records.count == 1)
+      #expect(try await fixture.suite.deliveries().allSatisfy { $0.state == .succeeded })
+      #expect(try await fixture.day("_app")?.requests == 2)
     }
   }
 
   @Test("A hundred events that wait for the next day ask the ledger a few times an hour")
   func waitingIsCheap() async throws {
-    try await UsageWorld.run(limits: UsageLimits(userTokensPerDay: 0)) { world in
-      for number in 0..<50 { try await world.scene.write("m\(number)", "Knee, again: \(number)") }
-      try await world.suite.clock.advance(by: .seconds(60))
-      world.faults.decide(nil)
-      try await world.suite.clock.advance(by: .seconds(3600))
+    try await UsageFixture.run(limits: UsageLimits(userTokensPerDay: 0)) { fixture in
+      for number in 0..<50 {
+        try await fixture.profiles.write("m\(number)", "Knee, again: \(number)")
+      }
+      try await fixture.suite.clock.advance(by: .seconds(60))
+      fixture.faults.decide(nil)
+      try await fixture.suite.clock.advance(by: .seconds(3600))
       // Each question is a reservation and its return.
-      #expect((2...24).contains(world.faults.commits))
-      #expect(world.model.journal.entries.isEmpty)
-      let states = try await states(world, world.functions.embedMessage)
+      #expect((2...24).contains(fixture.faults.commits))
+      #expect(fixture.model.journal.entries.isEmpty)
+      let states = try await states(fixture, fixture.functions.embedMessage)
       #expect(states.count == 50 && states.allSatisfy { $0 == .pending })
     }
   }
@@ -92,30 +96,30 @@ struct UsageLimitsTests {
   @Test("At a limit, searches find words and say so, and a backfill stops with the reason")
   func searchAndBackfill() async throws {
     for limits in [UsageLimits(dollarsPerDay: 0), UsageLimits(dollarsPerDay: 1e-8)] {
-      try await UsageWorld.run(limits: limits) { world in
-        try await world.scene.write("m1", "My knee is sore")
-        let reply = try await world.search("sore knee")
+      try await UsageFixture.run(limits: limits) { fixture in
+        try await fixture.profiles.write("m1", "My knee is sore")
+        let reply = try await fixture.search("sore knee")
         #expect(reply.degraded && reply.provider == "words")
         #expect(reply.results.map(\.messageId) == ["m1"])
 
-        let report = try await world.suite.call(
-          world.functions.backfillEmbeddings,
+        let report = try await fixture.suite.call(
+          fixture.functions.backfillEmbeddings,
           BackfillOrder(dryRun: false, confirm: "backfill"),
           as: .admin
         )
         #expect(report.stopped?.contains("PSST_DOLLARS_PER_DAY") == true)
         #expect(!report.done && report.embedded == 0 && report.tokens == 0)
-        #expect(world.model.journal.entries.isEmpty)
+        #expect(fixture.model.journal.entries.isEmpty)
       }
     }
   }
 
   @Test("Zero dollars stop every call, also of a model without a price, and write nothing")
   func off() async throws {
-    try await UsageWorld.run(limits: UsageLimits(dollarsPerDay: 0)) { world in
-      let clock = world.suite.clock
+    try await UsageFixture.run(limits: UsageLimits(dollarsPerDay: 0)) { fixture in
+      let clock = fixture.suite.clock
       let ledger = UsageLedger(
-        firestore: world.suite.firestore,
+        firestore: fixture.suite.firestore,
         limits: UsageLimits(dollarsPerDay: 0),
         now: { clock.now.date }
       )
@@ -128,7 +132,7 @@ struct UsageLimitsTests {
       }
       #expect(error?.kind == .limitReached)
       #expect(error?.message.contains("PSST_DOLLARS_PER_DAY is 0") == true)
-      let day = try await world.day("_app")
+      let day = try await fixture.day("_app")
       #expect(day == nil)
     }
   }
@@ -184,43 +188,43 @@ struct UsageLimitsTests {
 
   @Test("Of sixty searches of one user in three seconds 30 are made, and others are not affected")
   func searches() async throws {
-    try await UsageWorld.run { world in
+    try await UsageFixture.run { fixture in
       var made = 0
       var refusals: [CallableError] = []
       for second in 0..<3 {
         for number in 0..<20 {
           do {
-            _ = try await world.search("query \(second) \(number)")
+            _ = try await fixture.search("query \(second) \(number)")
             made += 1
           } catch let error as CallableError {
             refusals.append(error)
           }
         }
-        try await world.suite.clock.advance(by: .seconds(1))
+        try await fixture.suite.clock.advance(by: .seconds(1))
       }
       #expect(made == 30 && refusals.count == 30)
-      #expect(world.model.journal.entries.count == 30)
+      #expect(fixture.model.journal.entries.count == 30)
       let refusal = try #require(refusals.last)
       #expect(refusal.code == .resourceExhausted)
       #expect(refusal.message == "Too many requests; try again in 58 seconds.")
       #expect(refusal.details as? FirestoreValue == .map(["retryAfterSeconds": .integer(58)]))
-      _ = try await world.search("query", as: "tina")
+      _ = try await fixture.search("query", as: "tina")
 
       // The first twenty are a minute old at that time.
-      try await world.suite.clock.advance(by: .seconds(57))
-      for number in 0..<20 { _ = try await world.search("again \(number)") }
-      await #expect(throws: CallableError.self) { _ = try await world.search("once more") }
+      try await fixture.suite.clock.advance(by: .seconds(57))
+      for number in 0..<20 { _ = try await fixture.search("again \(number)") }
+      await #expect(throws: CallableError.self) { _ = try await fixture.search("once more") }
     }
   }
 
   @Test("Searches at the same moment are counted for all workers together")
   func simultaneousSearches() async throws {
-    try await UsageWorld.run(limits: UsageLimits(searchesPerMinute: 3)) { world in
+    try await UsageFixture.run(limits: UsageLimits(searchesPerMinute: 3)) { fixture in
       let limits = (0..<4).map { _ in
         SearchLimit(
-          firestore: world.suite.firestore,
+          firestore: fixture.suite.firestore,
           limits: UsageLimits(searchesPerMinute: 3),
-          now: { [clock = world.suite.clock] in clock.now.date }
+          now: { [clock = fixture.suite.clock] in clock.now.date }
         )
       }
       let made = await withTaskGroup(of: Bool.self) { group in
@@ -242,12 +246,12 @@ struct UsageLimitsTests {
 
   @Test("A search that makes no sense is not counted")
   func senselessSearch() async throws {
-    try await UsageWorld.run(limits: UsageLimits(searchesPerMinute: 1)) { world in
+    try await UsageFixture.run(limits: UsageLimits(searchesPerMinute: 1)) { fixture in
       for _ in 0..<3 {
-        let error = await #expect(throws: CallableError.self) { _ = try await world.search(" ") }
+        let error = await #expect(throws: CallableError.self) { _ = try await fixture.search(" ") }
         #expect(error?.code == .invalidArgument)
       }
-      _ = try await world.search("knee")
+      _ = try await fixture.search("knee")
     }
   }
 

@@ -134,7 +134,7 @@ struct WorkerConnectionTests {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          try channel.pipeline.syncOperations.addHandler(StandInWorker())
+          try channel.pipeline.syncOperations.addHandler(WorkerStub())
         }
       }
       .bind(unixDomainSocketPath: folder.path("s")).get()
@@ -226,7 +226,7 @@ private final class Owner: InvocationOwner {
 }
 
 /// A server that responds by path, as a worker might.
-private final class StandInWorker: ChannelInboundHandler {
+private final class WorkerStub: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 

@@ -53,7 +53,7 @@ final class CallSlots: Sendable {
   }
 
   /// Gives the slot to the caller that has waited longest, or frees it.
-  func giveBack() {
+  func release() {
     let turn: CheckedContinuation<Void, any Error>? = state.withLock { state in
       guard !state.waiting.isEmpty else {
         state.free += 1

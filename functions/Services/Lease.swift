@@ -44,10 +44,10 @@ struct Lease: Sendable {
     do {
       try await take()
       let output = try await renewing(work)
-      await giveBack()
+      await release()
       return output
     } catch {
-      await giveBack()
+      await release()
       throw error
     }
   }
@@ -157,7 +157,7 @@ struct Lease: Sendable {
     )
   }
 
-  private func giveBack() async {
+  private func release() async {
     // This function waits for the task. A separate task lets a cancelled run release its lease.
     await Task {
       // A lease that is not released becomes free after its lifetime.

@@ -85,16 +85,13 @@ struct OpenAIServer: Sendable {
     _ timeout: Duration?,
     _ responseBytesMax: Int
   ) throws -> OutboundRequest {
-    // Equal requests have equal bytes, so that a server can recognize the prefix of a prompt.
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var headers: OutboundHeaders = ["Content-Type": "application/json"]
     if let key { headers["Authorization"] = "Bearer \(key)" }
     return OutboundRequest(
       method: "POST",
       url: OutboundURL.make(base: baseURL, path: path),
       headers: headers,
-      body: Array(try encoder.encode(body)),
+      body: Array(try JSONEncoder.stable().encode(body)),
       timeout: timeout,
       responseBytesMax: responseBytesMax
     )

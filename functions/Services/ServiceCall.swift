@@ -58,7 +58,7 @@ struct ServiceCall: Sendable {
           try read(line)
         }
       }
-    } catch let error as SilenceLimit.Silence {
+    } catch let error as SilenceLimit.SilenceError {
       throw ServiceError(.unavailable, "\(service) said nothing for \(error.seconds) s")
     } catch let error as OutboundHTTPError {
       if error.kind == .cancelled { throw CancellationError() }

@@ -57,7 +57,7 @@ final class ServiceCircuit: Sendable {
   /// opened the circuit, with the remaining time as `retryAfter`.
   func run<Output>(_ call: () async throws -> Output) async throws -> Output {
     try await slots.take()
-    defer { slots.giveBack() }
+    defer { slots.release() }
     let isProbe = try enter()
     do {
       let output = try await call()

@@ -9,7 +9,7 @@ struct SilenceLimit: Sendable {
   private static let looks = 4
 
   /// The error thrown if no data arrived for too long.
-  struct Silence: Error {
+  struct SilenceError: Error {
     /// The maximum time without data, in seconds.
     var seconds: Int64
   }
@@ -21,8 +21,8 @@ struct SilenceLimit: Sendable {
 
   /// Runs work that calls `heard` whenever data arrives.
   ///
-  /// If no data arrives for too long, the work is cancelled and `Silence` thrown. Otherwise any
-  /// error of the work is thrown.
+  /// If no data arrives for too long, the work is cancelled and `SilenceError` thrown. Otherwise
+  /// any error of the work is thrown.
   func watch(
     _ work: @escaping @Sendable (_ heard: @escaping @Sendable () -> Void) async throws -> Void
   ) async throws {
@@ -38,7 +38,7 @@ struct SilenceLimit: Sendable {
           silentLooks = now == last ? silentLooks + 1 : 0
           last = now
         }
-        throw Silence(seconds: longest.components.seconds)
+        throw SilenceError(seconds: longest.components.seconds)
       }
       try await group.next()
     }

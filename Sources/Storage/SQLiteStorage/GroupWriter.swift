@@ -38,7 +38,7 @@ final class GroupWriter: Sendable {
   private let checkpointer: Checkpointer
   private let isDurable: Bool
   private let logPagesMax: Int
-  private let room: CheckpointRoom
+  private let room: CheckpointSpace
   private let logger: Logger
   private let onFailure: @Sendable (StorageError) -> Void
   private let published: Atomic<UInt64>
@@ -60,7 +60,7 @@ final class GroupWriter: Sendable {
     sequence: UInt64,
     isDurable: Bool,
     logPagesMax: Int,
-    room: CheckpointRoom,
+    room: CheckpointSpace,
     logger: Logger,
     onFailure: @escaping @Sendable (StorageError) -> Void
   ) {

@@ -50,7 +50,7 @@ package final class SQLiteStore: OrderedStorage {
       self.bytesMax = bytesMax
       self.logPagesMax = logPagesMax
       self.fileSystem = fileSystem
-      self.bytesFree = bytesFree ?? CheckpointRoom.systemBytesFree
+      self.bytesFree = bytesFree ?? CheckpointSpace.systemBytesFree
     }
   }
 
@@ -93,7 +93,7 @@ package final class SQLiteStore: OrderedStorage {
     if fileSystem == nil { DatabaseFile.reserve(path) }
     try DatabaseFile.check(path, in: files)
     if configuration.isDurable { try Self.rewriteLog(path, in: files) }
-    let room = CheckpointRoom(folder: folder, bytesFree: configuration.bytesFree)
+    let room = CheckpointSpace(folder: folder, bytesFree: configuration.bytesFree)
     let connection = try Self.openWriter(path, configuration)
     try Self.emptyLog(connection, room, logger)
     guard let sequence = try connection.number(DatabaseFile.selectSequence),
@@ -222,7 +222,7 @@ package final class SQLiteStore: OrderedStorage {
   /// Moves the log of an earlier process to the file, and syncs the file.
   private static func emptyLog(
     _ writer: Connection,
-    _ room: CheckpointRoom,
+    _ room: CheckpointSpace,
     _ logger: Logger
   ) throws {
     do {

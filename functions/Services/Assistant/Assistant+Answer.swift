@@ -55,7 +55,7 @@ extension Assistant {
     /// The name of the model; nil if no model answered.
     public var model: String?
     /// The reason that the answer is incomplete or not the model's; nil if there is none.
-    public var shortcoming: String?
+    public var limitation: String?
   }
 
   /// A message that an answer can be based on.
@@ -75,7 +75,7 @@ extension Assistant {
   }
 
   /// The reason that a question has no answer.
-  public enum Failure: Error, Sendable, Hashable {
+  public enum AnswerError: Error, Sendable, Hashable {
     /// The user has no conversation with the given id.
     case unknownConversation
     /// The request's id belongs to a question with other words.
@@ -91,7 +91,7 @@ extension Assistant {
   }
 }
 
-extension Assistant.Failure {
+extension Assistant.AnswerError {
   /// The text shown to the user.
   var note: String {
     switch self {

@@ -10,7 +10,7 @@ extension Assistant {
   /// Only the names that the caller gave to contacts count. Names that other people choose for
   /// themselves could be any word of the question. A name that two clients share identifies neither
   /// of them.
-  func client(namedBy asks: AskedFor, of uid: String) async throws -> String? {
+  func client(namedBy asks: ActionRequest, of uid: String) async throws -> String? {
     guard asks.isRequest else { return nil }
     let contacts = try await firestore.collection(Contact.collection).document(uid)
       .collection(Contact.clients).query.limit(Self.contactsMax).get()

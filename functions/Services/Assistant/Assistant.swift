@@ -55,7 +55,7 @@ public struct Assistant: Sendable {
   /// without asking the model. While the model cannot be asked, a question that searches is
   /// answered with the messages found. The answer always includes the actions carried out so far.
   ///
-  /// Throws `Failure`, `FirestoreError`, and any error that `onEvent` throws. The question can then
+  /// Throws `AnswerError`, `FirestoreError`, and any error that `onEvent` throws. The question can then
   /// be sent again, and no action is repeated.
   public func answer(
     _ question: Question,
@@ -77,9 +77,9 @@ public struct Assistant: Sendable {
       )
     )
     switch beginning {
-    case .unknownConversation: throw Failure.unknownConversation
-    case .otherQuestion: throw Failure.otherQuestion
-    case .inProgress(let time): throw Failure.inProgress(for: time)
+    case .unknownConversation: throw AnswerError.unknownConversation
+    case .otherQuestion: throw AnswerError.otherQuestion
+    case .inProgress(let time): throw AnswerError.inProgress(for: time)
     case .answered(let message, let conversationID):
       let answer = try await stored(message, in: conversationID, for: caller)
       try await onEvent(.text(answer.text))
@@ -92,7 +92,7 @@ public struct Assistant: Sendable {
         return await ended(turn, with: answer, of: caller)
       } catch is AssistantMemory.ClaimLostError {
         let (standing, claimLeft) = try await memory.state(of: turn)
-        guard let standing else { throw Failure.inProgress(for: claimLeft) }
+        guard let standing else { throw AnswerError.inProgress(for: claimLeft) }
         return try await stored(standing, in: turn.conversationID, for: caller)
       } catch {
         await memory.giveUp(turn)
@@ -148,10 +148,10 @@ public struct Assistant: Sendable {
     var sources = AssistantSources()
     let offered = sources.add(context.best)
     do {
-      guard let model else { throw Failure.notConfigured }
+      guard let model else { throw AnswerError.notConfigured }
       let asking = AssistantModel(model, for: .user(caller.uid), until: deadline, on: clock)
       let summaryUsage = try await summarize(&context, turn, by: asking)
-      let asks = AskedFor(question)
+      let asks = ActionRequest(question)
       let client = try await client(namedBy: asks, of: caller.uid)
       var openChats: Set<DocumentReference> = []
       if let client, preferences.autoSend == true {
@@ -184,9 +184,9 @@ public struct Assistant: Sendable {
         usage: summaryUsage + run.usage,
         // An answer without text does not come from the model.
         model: ending.text.isEmpty ? nil : model.name,
-        shortcoming: ending.shortcoming
+        limitation: ending.limitation
       )
-    } catch let failure as Failure where Self.isSearch(question) && !offered.isEmpty {
+    } catch let failure as AnswerError where Self.isSearch(question) && !offered.isEmpty {
       return Answer(
         conversationID: turn.conversationID,
         text: "\(failure.note) These messages have words of your question.",
@@ -194,7 +194,7 @@ public struct Assistant: Sendable {
         actions: earlier,
         usage: TokenUsage(),
         model: nil,
-        shortcoming: failure.note
+        limitation: failure.note
       )
     }
   }
@@ -232,7 +232,7 @@ public struct Assistant: Sendable {
       Logger.current.warning("An answer could not be stored", metadata: ["reason": "\(error)"])
       await memory.giveUp(turn)
       let note = "The answer could not be stored in the conversation."
-      answer.shortcoming = answer.shortcoming.map { "\($0) \(note)" } ?? note
+      answer.limitation = answer.limitation.map { "\($0) \(note)" } ?? note
       return answer
     }
   }
@@ -267,7 +267,7 @@ public struct Assistant: Sendable {
         completionTokens: stored?.completionTokens ?? 0
       ),
       model: stored?.model,
-      shortcoming: stored?.note
+      limitation: stored?.note
     )
   }
 
@@ -303,7 +303,7 @@ extension AIAnswer {
       promptTokens: answer.usage.promptTokens,
       completionTokens: answer.usage.completionTokens,
       model: answer.model,
-      note: answer.shortcoming
+      note: answer.limitation
     )
   }
 }

@@ -81,7 +81,7 @@ struct AssistantActions: Sendable {
         } else {
           action.expiresAt = expiresAt
         }
-      } catch let refusal as ActionRefusal {
+      } catch let refusal as ActionRefusedError {
         (action.status, action.result) = (.refused, refusal.reason)
       }
       try transaction.set(reference, action)
@@ -130,7 +130,7 @@ struct AssistantActions: Sendable {
           }
           let written = try command.write(caller, actionID: actionID, firestore, transaction)
           (action.status, action.result) = (.done, written.path)
-        } catch let refusal as ActionRefusal {
+        } catch let refusal as ActionRefusedError {
           (action.status, action.result) = (.refused, refusal.reason)
         }
       } else {
@@ -172,12 +172,12 @@ struct AssistantActions: Sendable {
 
   private static func command(of action: AIAction) throws -> any AssistantCommand {
     guard let type = commands.first(where: { $0.name == action.action }) else {
-      throw ActionRefusal("there is no such action any more")
+      throw ActionRefusedError("there is no such action any more")
     }
     do {
       return try decode(type, from: action.parameters)
     } catch is DecodingError {
-      throw ActionRefusal("the action has other parameters now")
+      throw ActionRefusedError("the action has other parameters now")
     }
   }
 

@@ -8,7 +8,7 @@ protocol AssistantCommand: AssistantTool {
   /// The action is then carried out at once instead of only proposed.
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool
 
-  /// Throws `ActionRefusal` if the caller could not do this themself now.
+  /// Throws `ActionRefusedError` if the caller could not do this themself now.
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws
 
   /// The name of the person or group addressed; nil if it is the caller.
@@ -27,7 +27,7 @@ protocol AssistantCommand: AssistantTool {
 
 /// A question, and the actions that may be taken for it at once.
 struct AssistantQuestion: Sendable {
-  var asks: AskedFor
+  var asks: ActionRequest
   /// The only client that the question names, as in the caller's contacts; nil otherwise.
   var client: String?
   /// The chats with `client` to which messages may be sent without confirmation.
@@ -55,7 +55,7 @@ struct AssistantCaller: Sendable {
 }
 
 /// The reason that an action is not allowed, readable for the model and the caller.
-struct ActionRefusal: Error, Sendable, Hashable {
+struct ActionRefusedError: Error, Sendable, Hashable {
   var reason: String
 
   init(_ reason: String) {
@@ -124,11 +124,13 @@ extension String {
     return String(String.UnicodeScalarView(scalars)).oneLine.prefix(bytesMax: 100)
   }
 
-  /// Throws `ActionRefusal` for a blank text, or one with more Unicode scalars than the limit.
+  /// Throws `ActionRefusedError` for a blank text, or one with more Unicode scalars than the limit.
   func checked(_ name: String, charactersMax: Int) throws {
-    guard contains(where: { !$0.isWhitespace }) else { throw ActionRefusal("\(name) is blank") }
+    guard contains(where: { !$0.isWhitespace }) else {
+      throw ActionRefusedError("\(name) is blank")
+    }
     guard unicodeScalars.count <= charactersMax else {
-      throw ActionRefusal("\(name) has more than \(charactersMax) characters")
+      throw ActionRefusedError("\(name) has more than \(charactersMax) characters")
     }
   }
 }

@@ -173,10 +173,9 @@ struct AssistantContext: Sendable {
   }
 
   static func json(_ value: some Encodable) -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Encoding never fails for texts, numbers and lists of them.
-    return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    return (try? JSONEncoder.stable().encode(value)).map { String(decoding: $0, as: UTF8.self) }
+      ?? "{}"
   }
 }
 

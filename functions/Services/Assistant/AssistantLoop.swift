@@ -36,7 +36,7 @@ struct AssistantLoop: Sendable {
     var reason: Reason
 
     /// The reason that the answer is incomplete, for the caller; nil if it is complete.
-    var shortcoming: String? {
+    var limitation: String? {
       switch reason {
       case .answered: text.isEmpty ? "The assistant gave no answer." : nil
       case .cutOff: "The answer became too long and is cut off."

@@ -28,7 +28,7 @@ struct AssistantRun {
   /// Runs a loop to its end.
   ///
   /// After the first action or text, a failure becomes part of the ending. Before that, this throws
-  /// `Assistant.Failure` and `FirestoreError`. It always throws
+  /// `Assistant.AnswerError` and `FirestoreError`. It always throws
   /// `AssistantMemory.ClaimLostError` and any error that `onEvent` throws.
   mutating func end(of loop: AssistantLoop) async throws -> AssistantLoop.Ending {
     var loop = loop
@@ -61,7 +61,9 @@ struct AssistantRun {
       loop.stop(for: .time, saying: said)
     case .failed(let error, let said):
       usage += error.usage
-      guard !actions.isEmpty || !said.isEmpty else { throw Assistant.Failure.unavailable(error) }
+      guard !actions.isEmpty || !said.isEmpty else {
+        throw Assistant.AnswerError.unavailable(error)
+      }
       loop.stop(for: error.kind == .limitReached ? .spending : .unavailable, saying: said)
     }
   }

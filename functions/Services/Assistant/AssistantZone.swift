@@ -19,18 +19,19 @@ struct AssistantZone: Sendable, Hashable {
 
   /// Parses a time that a model wrote.
   ///
-  /// It can be an RFC 3339 time, or a local time such as `2026-05-01T09:00`. Throws `ActionRefusal`
-  /// for anything else, for a time more than a minute ago, and for one more than two years ahead.
+  /// It can be an RFC 3339 time, or a local time such as `2026-05-01T09:00`. Throws
+  /// `ActionRefusedError` for anything else, for a time more than a minute ago, and for one more
+  /// than two years ahead.
   func time(_ text: String, named name: String, after now: Timestamp) throws -> Timestamp {
     guard let time = Timestamp(text) ?? local(text) else {
-      throw ActionRefusal("\(name) is no time; write it like 2026-05-01T09:00")
+      throw ActionRefusedError("\(name) is no time; write it like 2026-05-01T09:00")
     }
     // A call may begin in the minute of the request.
     guard time.microseconds > now.microseconds - Self.minute else {
-      throw ActionRefusal("\(name) is past; it is \(self.text(now)) now")
+      throw ActionRefusedError("\(name) is past; it is \(self.text(now)) now")
     }
     guard time.microseconds < now.microseconds + Self.farthest else {
-      throw ActionRefusal("\(name) is more than two years ahead")
+      throw ActionRefusedError("\(name) is more than two years ahead")
     }
     return time
   }

@@ -30,13 +30,13 @@ struct ScheduleCall: AssistantCommand {
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
     try title.checked("title", charactersMax: 500)
     let (start, end) = try times(caller)
-    guard end > start else { throw ActionRefusal("endTime is not after startTime") }
+    guard end > start else { throw ActionRefusedError("endTime is not after startTime") }
     guard end.microseconds - start.microseconds <= Self.longest else {
-      throw ActionRefusal("the call would take more than a day")
+      throw ActionRefusedError("the call would take more than a day")
     }
     guard clientId.isDocumentID, try await reader.role(of: caller.uid) == .trainer,
       try await reader.isContact(clientId, of: caller.uid)
-    else { throw ActionRefusal("there is no such client among the caller's contacts") }
+    else { throw ActionRefusedError("there is no such client among the caller's contacts") }
   }
 
   func targetName(_ reader: ActionReader) async throws -> String? {

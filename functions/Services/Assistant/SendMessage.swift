@@ -24,7 +24,7 @@ struct SendMessage: AssistantCommand {
     try text.checked("text", charactersMax: 10_000)
     guard chatId.isDocumentID, let chat = try await reader.chat(chatId),
       chat.members.contains(caller.uid)
-    else { throw ActionRefusal("the caller is in no such chat") }
+    else { throw ActionRefusedError("the caller is in no such chat") }
     guard chat.isOneToOne, let other = chat.members.first(where: { $0 != caller.uid }) else {
       return
     }
@@ -37,7 +37,7 @@ struct SendMessage: AssistantCommand {
       case [.trainer, .trainer], [.client, .client]: true
       default: false
       }
-    guard isJoined else { throw ActionRefusal("no contact joins the two people of this chat") }
+    guard isJoined else { throw ActionRefusedError("no contact joins the two people of this chat") }
   }
 
   func targetName(_ reader: ActionReader) async throws -> String? {

@@ -19,7 +19,7 @@ struct SetReminder: AssistantCommand {
     try text.checked("text", charactersMax: 5000)
     _ = try caller.zone.time(dueDate, named: "dueDate", after: caller.now)
     guard try await reader.role(of: caller.uid) == .trainer else {
-      throw ActionRefusal("only trainers have reminders")
+      throw ActionRefusedError("only trainers have reminders")
     }
   }
 

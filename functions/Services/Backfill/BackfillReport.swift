@@ -50,7 +50,7 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     static let time = "the time of one call is over; call again to go on"
     static let cost = "more would exceed maxCostUSD; call again with more to go on"
 
-    static func chat(_ reason: SkipReason) -> String { "the chat is left alone because \(reason)" }
+    static func chat(_ reason: SkipError) -> String { "the chat is left alone because \(reason)" }
 
     static func provider(_ error: ServiceError) -> String {
       error.kind == .limitReached

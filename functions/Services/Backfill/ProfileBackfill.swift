@@ -137,12 +137,12 @@ public struct ProfileBackfill: Sendable {
     private mutating func chat(
       _ snapshot: DocumentSnapshot,
       _ progress: (BackfillReport) -> Void
-    ) async throws -> SkipReason? {
+    ) async throws -> SkipError? {
       let chat = backfill.documents.read(snapshot, as: Chat.self)
       let people: ProfilePeople
       do {
         people = try await ProfilePeople(of: chat, in: firestore, backfill.documents)
-      } catch let reason as SkipReason {
+      } catch let reason as SkipError {
         return reason
       }
       guard try await people.pair.contact(in: firestore).get().exists else { return .noContact }

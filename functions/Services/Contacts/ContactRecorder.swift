@@ -30,7 +30,7 @@ public struct ContactRecorder: Sendable {
     /// The message was recorded; the values tell if the chat and a contact were changed.
     case recorded(chat: Bool, contact: Bool)
     /// The chat and the contact are unchanged, for the given reason.
-    case skipped(SkipReason)
+    case skipped(SkipError)
   }
 
   /// Updates a message's chat, and the contact in a one-to-one chat, to the last message.

@@ -12,7 +12,7 @@ extension MessageIndexer {
     /// The chat no longer exists, and this many vectors were deleted.
     case deleted(Int)
     /// The chat cannot be read, and its vectors are unchanged.
-    case skipped(SkipReason)
+    case skipped(SkipError)
   }
 
   /// Updates members and trainer in the vectors of a chat, or deletes the vectors with the chat.

@@ -37,7 +37,7 @@ public struct MessageIndexer: Sendable {
   /// The outcome for a message's vector.
   public enum Outcome: Sendable, Hashable {
     case indexed
-    case skipped(SkipReason)
+    case skipped(SkipError)
     /// The message no longer exists, and its vector was deleted.
     case deleted
   }

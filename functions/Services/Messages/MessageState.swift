@@ -45,7 +45,7 @@ enum MessageState: Equatable, Sendable {
   /// The message has one vector.
   case indexable(MessageSource)
   /// The message has no vector, for the given reason.
-  case skipped(SkipReason)
+  case skipped(SkipError)
   /// The message does not exist and has no vector.
   case gone
 }

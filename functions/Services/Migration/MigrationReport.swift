@@ -22,9 +22,9 @@ public struct MigrationReport: Codable, Sendable, Hashable {
   /// True if one of the lists is incomplete.
   public private(set) var truncated = false
 
-  private var contactRoom = ListRoom(bytes: 8 << 20)
-  private var skipRoom = ListRoom(bytes: 1 << 20)
-  private var errorRoom = ListRoom(bytes: 1 << 20)
+  private var contactRoom = ListLimit(bytes: 8 << 20)
+  private var skipRoom = ListLimit(bytes: 1 << 20)
+  private var errorRoom = ListLimit(bytes: 1 << 20)
 
   private enum CodingKeys: String, CodingKey {
     case dryRun, run, contacts, counts, skips, errors, backup, truncated

@@ -16,8 +16,8 @@ public struct RollbackReport: Codable, Sendable, Hashable {
   /// True if one of the lists is incomplete.
   public private(set) var truncated = false
 
-  private var removedRoom = ListRoom(bytes: 4 << 20)
-  private var keptRoom = ListRoom(bytes: 4 << 20)
+  private var removedRoom = ListLimit(bytes: 4 << 20)
+  private var keptRoom = ListLimit(bytes: 4 << 20)
 
   private enum CodingKeys: String, CodingKey {
     case dryRun, run, removed, kept, counts, truncated

@@ -90,9 +90,7 @@ struct FactReader: Sendable {
       client: source.clientName.prefix(bytesMax: nameBytesMax),
       message: source.message.text.prefix(bytesMax: messageBytesMax)
     )
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(words), as: UTF8.self)
+    return String(decoding: try JSONEncoder.stable().encode(words), as: UTF8.self)
   }
 
   private static let schema = JSONSchema(

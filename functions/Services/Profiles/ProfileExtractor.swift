@@ -39,7 +39,7 @@ public struct ProfileExtractor: Sendable {
     case retracted(removed: Int)
     /// Another worker is reading the message.
     case busy
-    case skipped(SkipReason)
+    case skipped(SkipError)
   }
 
   /// The changes that a message made to its client's profile.
@@ -128,7 +128,7 @@ public struct ProfileExtractor: Sendable {
   /// The current state of a message, its readings and its profile.
   private struct Seen {
     /// The message to read, or the reason that nothing is read.
-    var source: Result<ProfileSource, SkipReason>
+    var source: Result<ProfileSource, SkipError>
     /// The pairs whose profile may contain facts that the message no longer states.
     var outdated: [ProfilePair] = []
   }
@@ -166,10 +166,10 @@ public struct ProfileExtractor: Sendable {
       // The transactions check all this again. Here it avoids paying a model for nothing.
       let message = try content.get()
       guard chat?.value?.members.contains(message.senderID) ?? false else {
-        throw SkipReason.strangerSent
+        throw SkipError.strangerSent
       }
-      guard stored[1].exists else { throw SkipReason.noContact }
-      if let error = profile?.error { throw SkipReason.profileUnreadable(error) }
+      guard stored[1].exists else { throw SkipError.noContact }
+      if let error = profile?.error { throw SkipError.profileUnreadable(error) }
       seen.source = .success(
         ProfileSource(
           place: place,
@@ -179,14 +179,14 @@ public struct ProfileExtractor: Sendable {
           clientName: people.clientName
         )
       )
-    } catch let reason as SkipReason {
+    } catch let reason as SkipError {
       seen.source = .failure(content.failure ?? reason)
     }
     return seen
   }
 
   /// Returns a message that has content for a model, or the reason that it has none.
-  func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipReason> {
+  func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipError> {
     switch documents.read(snapshot, as: Message.self) {
     case nil: .failure(.messageGone)
     case .unreadable(let error): .failure(.messageUnreadable(error))
@@ -257,7 +257,7 @@ public struct ProfileExtractor: Sendable {
   private enum MergeOutcome: Sendable {
     /// The message has changed since the model read it.
     case changed
-    case skipped(SkipReason)
+    case skipped(SkipError)
     case merged(ProfileChange)
   }
 
@@ -405,11 +405,11 @@ private struct ProfileChange: Sendable {
   }
 }
 
-extension Result<Message, SkipReason> {
+extension Result<Message, SkipError> {
   /// The version of a message that has content; nil for a failure.
   fileprivate var version: String? { (try? get())?.version }
 
-  fileprivate var failure: SkipReason? {
+  fileprivate var failure: SkipError? {
     if case .failure(let reason) = self { reason } else { nil }
   }
 }

@@ -43,29 +43,29 @@ struct ProfilePeople: Sendable {
 
   /// Reads the two members of a chat.
   ///
-  /// Throws a `SkipReason` if they are not a trainer and a client.
+  /// Throws a `SkipError` if they are not a trainer and a client.
   init(of chat: Lenient<Chat>?, in firestore: Firestore, _ documents: DocumentReader) async throws {
     switch chat {
-    case nil: throw SkipReason.chatMissing
-    case .unreadable(let error): throw SkipReason.chatUnreadable(error)
+    case nil: throw SkipError.chatMissing
+    case .unreadable(let error): throw SkipError.chatUnreadable(error)
     case .readable(let chat):
-      if chat.isGroupChat { throw SkipReason.groupChat }
-      guard chat.isOneToOne else { throw SkipReason.notOneToOne }
+      if chat.isGroupChat { throw SkipError.groupChat }
+      guard chat.isOneToOne else { throw SkipError.notOneToOne }
       let members = Set(chat.members).sorted()
       let users = firestore.collection(User.collection)
       let people = try await firestore.getAll(members.map { users.document($0) })
         .compactMap { snapshot in
           documents.read(snapshot, as: User.self)?.value.map { (uid: snapshot.id, user: $0) }
         }
-      guard people.count == members.count else { throw SkipReason.memberUnknown }
+      guard people.count == members.count else { throw SkipError.memberUnknown }
       guard people.allSatisfy({ $0.user.effectiveRole != nil }) else {
-        throw SkipReason.roleUnknown
+        throw SkipError.roleUnknown
       }
       guard let trainer = people.first(where: { $0.user.effectiveRole == .trainer }) else {
-        throw SkipReason.clientsOnly
+        throw SkipError.clientsOnly
       }
       guard let client = people.first(where: { $0.user.effectiveRole == .client }) else {
-        throw SkipReason.trainersOnly
+        throw SkipError.trainersOnly
       }
       pair = ProfilePair(trainerID: trainer.uid, clientID: client.uid)
       clientName = client.user.displayName

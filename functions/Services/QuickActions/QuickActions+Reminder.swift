@@ -25,7 +25,7 @@ extension QuickActions {
   ///
   /// The caller must be a trainer. If the message names no time, or a time that is past by now, the
   /// reminder is for nine o'clock on the next day in the caller's zone. Throws `QuickActionError`,
-  /// `Assistant.Failure` and `FirestoreError`.
+  /// `Assistant.AnswerError` and `FirestoreError`.
   public func suggestReminder(
     from messageID: String,
     in chatID: String,

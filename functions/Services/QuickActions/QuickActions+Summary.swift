@@ -24,7 +24,7 @@ extension QuickActions {
     /// The name of the model; nil if none was needed.
     public var model: String?
     /// The reason that the summary is incomplete or missing; nil if it is complete.
-    public var shortcoming: String?
+    public var limitation: String?
     /// The tokens used by this call.
     public var usage = TokenUsage()
   }
@@ -32,7 +32,7 @@ extension QuickActions {
   /// Summarizes the latest messages of one of the caller's chats.
   ///
   /// All members get the same summary until one of its messages is edited or deleted, a new message
-  /// arrives, or a name changes. Throws `QuickActionError`, `Assistant.Failure` and
+  /// arrives, or a name changes. Throws `QuickActionError`, `Assistant.AnswerError` and
   /// `FirestoreError`.
   public func summarize(_ chatID: String, for uid: String) async throws -> Summary {
     let (reference, chat) = try await chat(chatID, of: uid)
@@ -41,7 +41,7 @@ extension QuickActions {
     let messages = latest.compactMap { documents.read($0, as: Message.self)?.value }
       .filter { $0.mediaType != nil || $0.text.contains { !$0.isWhitespace } }
     guard !messages.isEmpty else {
-      return Summary(shortcoming: "The chat has no messages to sum up.")
+      return Summary(limitation: "The chat has no messages to sum up.")
     }
     let names = try await names(of: messages.map(\.senderID))
     let (words, isCut) = Self.words(of: messages, names)
@@ -59,17 +59,17 @@ extension QuickActions {
       keptIn: reference.collection(Self.collection).document("summary"),
       for: uid
     )
-    var shortcomings: [String] = []
+    var limitations: [String] = []
     if words.count < messages.count {
-      shortcomings.append("It is of the latest \(words.count) messages, which are long.")
+      limitations.append("It is of the latest \(words.count) messages, which are long.")
     }
-    if isCut { shortcomings.append("Of long messages only the beginning was read.") }
+    if isCut { limitations.append("Of long messages only the beginning was read.") }
     return Summary(
       text: answer.output.summary.prefix(bytesMax: Self.summaryBytesMax),
       messages: words.count,
       isCached: answer.isCached,
       model: model,
-      shortcoming: shortcomings.isEmpty ? nil : shortcomings.joined(separator: " "),
+      limitation: limitations.isEmpty ? nil : limitations.joined(separator: " "),
       usage: answer.usage
     )
   }

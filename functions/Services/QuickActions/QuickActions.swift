@@ -76,7 +76,7 @@ public struct QuickActions: Sendable {
 
   /// Returns an answer from the cache or the model.
   ///
-  /// Throws `Assistant.Failure` if neither has an answer, and `FirestoreError`.
+  /// Throws `Assistant.AnswerError` if neither has an answer, and `FirestoreError`.
   func answer<Output>(
     from cache: AnswerCache<Output>,
     _ messages: [ChatMessage],
@@ -84,7 +84,7 @@ public struct QuickActions: Sendable {
     keptIn document: DocumentReference,
     for uid: String
   ) async throws -> (answer: AnswerCache<Output>.Answer, model: String) {
-    guard let model else { throw Assistant.Failure.notConfigured }
+    guard let model else { throw Assistant.AnswerError.notConfigured }
     do {
       let answer = try await cache.answer(
         to: messages,
@@ -95,7 +95,7 @@ public struct QuickActions: Sendable {
       )
       return (answer, model.name)
     } catch let error as ServiceError {
-      throw Assistant.Failure.unavailable(error)
+      throw Assistant.AnswerError.unavailable(error)
     }
   }
 }

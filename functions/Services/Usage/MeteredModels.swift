@@ -61,7 +61,7 @@ struct MeteredChat: ChatModel {
     for payer: Payer,
     onText: @escaping @Sendable (String) async throws -> Void
   ) async throws -> ChatReply {
-    let spoken = SpokenPieces()
+    let spoken = TextDeltas()
     async let reply = reply(to: turns, tools, payer, spoken)
     try await spoken.handOver(to: onText)
     try Task.checkCancellation()
@@ -72,7 +72,7 @@ struct MeteredChat: ChatModel {
     to turns: [ChatTurn],
     _ tools: [ToolDescription],
     _ payer: Payer,
-    _ spoken: SpokenPieces
+    _ spoken: TextDeltas
   ) async throws -> ChatReply {
     defer { spoken.end() }
     try provider.check()

@@ -10,7 +10,7 @@ import TriggerDelivery
 
 /// A running suite with its services, its functions and the record of their runs.
 final class SuiteCore: Sendable {
-  let world: FunctionsWorld
+  let environment: TestEnvironment
   let rules: RulesPolicy
   let recorder = RunRecorder()
   let deliveries: DeliveryService
@@ -52,7 +52,7 @@ final class SuiteCore: Sendable {
       throw FunctionsTestingError(.invalidFunctions, "\(error)")
     }
     functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
-    world = parts.world
+    environment = parts.environment
     rules = parts.rules
     time = parts.time
     isFaulty = faults != nil
@@ -63,7 +63,7 @@ final class SuiteCore: Sendable {
       tailer: parts.tailer,
       invoker: invoker,
       configuration: .init(
-        project: parts.world.project,
+        project: parts.environment.project,
         startsByItself: faults == nil,
         isOrdered: faults?.reordering != true
       ),
@@ -150,7 +150,7 @@ final class SuiteCore: Sendable {
   }
 
   func checkRequests() throws {
-    let unscripted = world.http.takeUnscripted()
+    let unscripted = environment.http.takeUnscripted()
     guard !unscripted.isEmpty else { return }
     let list = unscripted.prefix(Self.namedMax).joined(separator: ", ")
     let surplus = unscripted.count - Self.namedMax

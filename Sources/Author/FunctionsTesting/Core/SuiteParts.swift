@@ -15,7 +15,7 @@ struct SuiteParts {
   let store: DocumentDatabase
   let rules: RulesPolicy
   let time: VirtualTime
-  let world: FunctionsWorld
+  let environment: TestEnvironment
 
   init(
     project: String,
@@ -46,10 +46,10 @@ struct SuiteParts {
     self.store = store
     self.rules = rules
     self.time = time
-    world = FunctionsWorld(
+    self.environment = TestEnvironment(
       firestore: Firestore(project: project, transport: DirectTransport(service: service)),
       http: TestHTTP(),
-      environment: environment.merging([
+      variables: environment.merging([
         "GCLOUD_PROJECT": project, "FIREBASE_CONFIG": #"{"projectId":"\#(project)"}"#,
         "FUNCTIONS_EMULATOR": "true",
       ]) { $1 },

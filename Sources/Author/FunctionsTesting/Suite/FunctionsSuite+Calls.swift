@@ -60,7 +60,7 @@ extension FunctionsSuite {
       for: function.name,
       data,
       dates: dates,
-      authorization: token.authorization(project: core.world.project)
+      authorization: token.authorization(project: core.environment.project)
     )
     let reply: Response
     do {

@@ -177,7 +177,7 @@ extension SuiteCore {
     let definition = try definition(of: function)
     let request = try event.request(
       to: definition,
-      project: world.project,
+      project: environment.project,
       now: time.now
     )
     do {

@@ -16,17 +16,17 @@ public struct FunctionsSuite: Sendable {
   let core: SuiteCore
 
   /// The database, with the access rights of the server client.
-  public var firestore: Firestore { core.world.firestore }
+  public var firestore: Firestore { core.environment.firestore }
 
   /// Returns the database with the access rights of an identity.
   ///
   /// A string literal is a user's id.
   public func firestore(as token: TestToken) -> Firestore {
-    firestore.acting(as: token.credential(project: core.world.project))
+    firestore.acting(as: token.credential(project: core.environment.project))
   }
 
   /// The scripted responses of all external servers.
-  public var http: TestHTTP { core.world.http }
+  public var http: TestHTTP { core.environment.http }
 
   /// The suite's time, which stands still until `settle` or the test advances it.
   public var clock: SuiteClock { SuiteClock(core: core) }

@@ -17,7 +17,7 @@ public import FunctionsRuntime
 /// the error of `test`.
 public func withFunctions<Output>(
   _ functions: any CloudFunction...,
-  project: String = FunctionsWorld.defaultProject,
+  project: String = TestEnvironment.defaultProject,
   startTime: Timestamp? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
@@ -37,8 +37,8 @@ public func withFunctions<Output>(
 /// Runs a test with functions that are built with the test's own database and HTTP transport.
 ///
 /// ```swift
-/// try await withFunctions { world in
-///   MessageFunctions(firestore: world.firestore, http: world.http).app
+/// try await withFunctions { environment in
+///   MessageFunctions(firestore: environment.firestore, http: environment.http).app
 /// } test: { suite in
 ///   try await suite.firestore.document("chats/c1/messages/m1").set(message)
 ///   try await suite.settle()
@@ -52,19 +52,19 @@ public func withFunctions<Output>(
 /// cancelled, and the call waits for them.
 ///
 /// The suite's time begins at `startTime`, or now, and stands still until `settle` or
-/// `FunctionsSuite.clock` advances it. The functions find `environment` in `world.environment`,
+/// `FunctionsSuite.clock` advances it. The functions find `environment` in `environment.variables`,
 /// with the addition of the variables that Hearth gives every worker.
 ///
 /// Throws `FunctionsTestingError` for functions that cannot be deployed, for unscripted HTTP
 /// requests that no `settle` has reported, and if the suite itself failed. Rethrows the errors of
 /// `build` and `test`.
 public func withFunctions<Output>(
-  project: String = FunctionsWorld.defaultProject,
+  project: String = TestEnvironment.defaultProject,
   environment: [String: String] = [:],
   startTime: Timestamp? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
-  _ build: (FunctionsWorld) async throws -> FunctionsApp,
+  _ build: (TestEnvironment) async throws -> FunctionsApp,
   test: (FunctionsSuite) async throws -> Output
 ) async throws -> Output {
   try await withFunctions(
@@ -81,8 +81,8 @@ public func withFunctions<Output>(
 /// Runs a test with functions that the test also receives, so that it can refer to them.
 ///
 /// ```swift
-/// try await withFunctions(\.app) { world in
-///   WelcomeFunctions(firestore: world.firestore)
+/// try await withFunctions(\.app) { environment in
+///   WelcomeFunctions(firestore: environment.firestore)
 /// } test: { suite, functions in
 ///   let greeting = try await suite.call(functions.greeting, GreetingQuery(), as: "tina")
 ///   #expect(suite.runCount(of: functions.greeting) == 1)
@@ -94,12 +94,12 @@ public func withFunctions<Output>(
 /// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`.
 public func withFunctions<Functions, Output>(
   _ app: (Functions) -> FunctionsApp,
-  project: String = FunctionsWorld.defaultProject,
+  project: String = TestEnvironment.defaultProject,
   environment: [String: String] = [:],
   startTime: Timestamp? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
-  _ build: (FunctionsWorld) async throws -> Functions,
+  _ build: (TestEnvironment) async throws -> Functions,
   test: (FunctionsSuite, Functions) async throws -> Output
 ) async throws -> Output {
   let parts = try await SuiteParts(
@@ -107,7 +107,7 @@ public func withFunctions<Functions, Output>(
     environment: environment,
     startTime: startTime
   )
-  let functions = try await build(parts.world)
+  let functions = try await build(parts.environment)
   let core = try SuiteCore(app: app(functions), parts: parts, faults: deliveryFaults)
   try await core.deploy()
   try await core.invoker.host.prepare()

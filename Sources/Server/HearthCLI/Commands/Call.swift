@@ -11,6 +11,7 @@ import OutboundHTTP
 struct Call: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Invoke a callable function and print its result.",
+    usage: "hearth call <name> [--data <json>] [--as <uid>] [<options>]",
     discussion: """
       The result goes to stdout as JSON; an error of the function goes to stderr with its \
       details, exit code 1. Without --as and --admin the caller is not signed in.

@@ -6,6 +6,7 @@ import Foundation
 struct Deploy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Build the functions and swap the new version in.",
+    usage: "hearth deploy [--no-build] [--only <functions:NAME,…>] [<options>]",
     discussion: """
       Calls in flight finish on the old version; new ones start on the new. When the build, the \
       check of the functions or a worker's start fails, the old version keeps serving.

@@ -11,6 +11,7 @@ import StatusCodes
 struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Run a command beside a fresh suite, then stop it.",
+    usage: "hearth exec [<options>] -- <command> ...",
     discussion: """
       Starts a suite on free ports that keeps nothing, deploys the functions of this folder, runs \
       the command with the addresses in its environment (FIRESTORE_EMULATOR_HOST, GCLOUD_PROJECT, \

@@ -7,6 +7,7 @@ import Foundation
 struct Export: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Write all documents and vectors to a folder.",
+    usage: "hearth export <folder> [--force] [<options>]",
     discussion: """
       The documents are as they were at one moment, while writes go on. The folder appears in one \
       step, when everything is on the disk; until then an earlier export there is untouched. It is \

@@ -6,6 +6,7 @@ import Foundation
 struct Fire: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Send one event to one triggered function, without writing a document.",
+    usage: "hearth fire <name> [--document <document>] [--data <json>] [<options>]",
     discussion: """
       Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data \
       alone the document counts as created, with --before too as updated, with --before alone as \

@@ -6,6 +6,7 @@ import Foundation
 struct Import: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Read an export's documents and vectors into the running suite.",
+    usage: "hearth import <folder> [--fire-triggers] [--replace] [<options>]",
     discussion: """
       The export is checked as a whole before anything is written: format, counts, checksums and \
       every line; a fault is named with its file and line. Documents keep the times they were \

@@ -8,6 +8,7 @@ import Logging
 struct Logs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print what functions logged, oldest first.",
+    usage: "hearth logs [<name>] [--since <time|duration>] [--follow] [<options>]",
     discussion: """
       Also called `hearth functions logs`. Lines are kept across restarts; --since takes a time \
       such as 2026-11-21T07:00:00Z, or how long ago: 30s, 10m, 2h, 1d. Crashes are lines of level \

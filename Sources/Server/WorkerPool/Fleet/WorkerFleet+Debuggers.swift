@@ -93,7 +93,7 @@ extension WorkerFleet {
       return state.attachments[index]
     }
     guard let attachment else { return }
-    giveBack(attachment)
+    release(attachment)
     let end = context.time.now() + Self.releaseTimeMax
     while attachment.versions.values.contains(where: { $0.status.running > 0 }) {
       let now = context.time.now()
@@ -111,7 +111,7 @@ extension WorkerFleet {
       return state.attachments.remove(at: index)
     }
     guard let attachment else { return }
-    if !attachment.isLeaving { giveBack(attachment) }
+    if !attachment.isLeaving { release(attachment) }
     for version in attachment.versions.values {
       version.retire(successor: nil)
       version.endWorkers(saying: "its debugger's process \(attachment.worker.pid) has gone")
@@ -137,7 +137,7 @@ extension WorkerFleet {
     }
   }
 
-  private func giveBack(_ attachment: Attachment) {
+  private func release(_ attachment: Attachment) {
     let current = state.withLock { $0.current }
     for (name, version) in attachment.versions {
       version.retire(successor: current[name])

@@ -150,7 +150,7 @@ extension DocumentDatabase {
           // The documents that the policy read are locked in the next attempt, which also waits for
           // the commit that has changed them. After that, only documents that the policy did not
           // read before can change.
-          giveBack(committer)
+          release(committer)
           for name in prepared.lookUps.names {
             let key = DocumentKeys.key(name)
             request.documents[key] = request.documents[key] ?? .shared
@@ -159,7 +159,7 @@ extension DocumentDatabase {
       }
       throw DocumentLocks.contention
     } catch is CancellationError {
-      giveBack(committer)
+      release(committer)
       throw CancellationError()
     } catch {
       locks.release(committer.owner)
@@ -179,7 +179,7 @@ extension DocumentDatabase {
   }
 
   /// Releases the locks of a commit, but not those of its transaction's reads.
-  private func giveBack(_ committer: Committer) {
+  private func release(_ committer: Committer) {
     if case .pessimistic(let owner) = committer {
       locks.releaseCommit(owner)
     } else {
@@ -213,7 +213,7 @@ extension DocumentDatabase {
       // A transaction has queried the documents to be changed. Waiting for it while keeping them
       // locked could prevent that transaction from ever ending. So all locks are released and
       // requested again together.
-      giveBack(committer)
+      release(committer)
       request.changes = changes
     }
   }

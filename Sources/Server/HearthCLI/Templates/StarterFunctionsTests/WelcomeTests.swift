@@ -6,8 +6,8 @@ import Testing
 struct WelcomeTests {
   @Test("A new user is greeted, and can ask for the greeting")
   func greetsNewUsers() async throws {
-    try await withFunctions(\.app) { world in
-      WelcomeFunctions(firestore: world.firestore)
+    try await withFunctions(\.app) { environment in
+      WelcomeFunctions(firestore: environment.firestore)
     } test: { suite, functions in
       try await suite.firestore.document("users/tina").set(User(name: "Tina"))
       try await suite.settle()
@@ -20,8 +20,8 @@ struct WelcomeTests {
 
   @Test("Who is not signed in has no greeting")
   func needsUser() async throws {
-    try await withFunctions(\.app) { world in
-      WelcomeFunctions(firestore: world.firestore)
+    try await withFunctions(\.app) { environment in
+      WelcomeFunctions(firestore: environment.firestore)
     } test: { suite, functions in
       let error = await #expect(throws: CallableError.self) {
         try await suite.call(functions.greeting, GreetingQuery())

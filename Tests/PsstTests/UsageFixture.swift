@@ -8,17 +8,17 @@ import PsstServices
 import Synchronization
 
 /// All of Psst's functions with paid models for embeddings and answers.
-struct UsageWorld: Sendable {
-  let scene: Scene
+struct UsageFixture: Sendable {
+  let profiles: ProfileFixture
   let tokens: CountedTokens
-  let vectors: ProviderStandIn
+  let vectors: ProviderStub
   /// A database that fails only the commits of the services.
   let faults: FaultyFirestore
 
-  var suite: FunctionsSuite { scene.suite }
-  var functions: MessageFunctions { scene.functions }
-  var services: MessageServices { scene.functions.services }
-  var model: OpenAIStandIn { scene.model }
+  var suite: FunctionsSuite { profiles.suite }
+  var functions: MessageFunctions { profiles.functions }
+  var services: MessageServices { profiles.functions.services }
+  var model: OpenAIModelStub { profiles.model }
 
   static let embedding = EmbeddingModel(
     provider: "openai",
@@ -31,46 +31,46 @@ struct UsageWorld: Sendable {
   static func run(
     limits: UsageLimits = UsageLimits(),
     deliveryFaults: DeliveryFaults? = .inOrder,
-    _ test: (UsageWorld) async throws -> Void
+    _ test: (UsageFixture) async throws -> Void
   ) async throws {
-    let model = OpenAIStandIn()
+    let model = OpenAIModelStub()
     let tokens = CountedTokens(model)
-    let vectors = ProviderStandIn()
+    let vectors = ProviderStub()
     let faults = Mutex<FaultyFirestore?>(nil)
     try await withFunctions(
       \.app,
-      startTime: Scene.morning,
+      startTime: ProfileFixture.morning,
       deliveryFaults: deliveryFaults
-    ) { world in
-      world.http.mount(tokens, at: OpenAIStandIn.baseURL)
-      world.http.mount(vectors, at: ProviderStandIn.host)
-      let faulty = FaultyFirestore(world.firestore)
+    ) { environment in
+      environment.http.mount(tokens, at: OpenAIModelStub.baseURL)
+      environment.http.mount(vectors, at: ProviderStub.host)
+      let faulty = FaultyFirestore(environment.firestore)
       faults.withLock { $0 = faulty }
       return MessageFunctions(
         services: MessageServices(
           firestore: faulty.firestore,
           settings: PsstSettings(
-            embedding: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: embedding),
-            vectors: VectorSettings(host: ProviderStandIn.host),
-            chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini"),
+            embedding: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: embedding),
+            vectors: VectorSettings(host: ProviderStub.host),
+            chat: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini"),
             limits: limits
           ),
-          http: world.http,
-          retries: ServiceRetries(attemptsMax: 1, now: { world.now.date }),
+          http: environment.http,
+          retries: ServiceRetries(attemptsMax: 1, now: { environment.now.date }),
           clock: WakingClock(wakes: 0)
         )
       )
     } test: { suite, functions in
       guard let faults = faults.withLock(\.self) else { return }
-      let scene = Scene(suite: suite, functions: functions, model: model)
-      try await scene.populate()
-      try await scene.contact("carl", of: "tina")
-      try scene.find((.injuries, "Sore knee"), in: "knee")
-      try scene.find((.travel, "Rome"), in: "rome")
-      try scene.find(in: " ")
+      let profiles = ProfileFixture(suite: suite, functions: functions, model: model)
+      try await profiles.populate()
+      try await profiles.contact("carl", of: "tina")
+      try profiles.find((.injuries, "Sore knee"), in: "knee")
+      try profiles.find((.travel, "Rome"), in: "rome")
+      try profiles.find(in: " ")
       try await suite.settle()
       try await test(
-        UsageWorld(scene: scene, tokens: tokens, vectors: vectors, faults: faults)
+        UsageFixture(profiles: profiles, tokens: tokens, vectors: vectors, faults: faults)
       )
     }
   }

@@ -5,7 +5,7 @@
 /// action, as in "Please remind me …", and contains no negation. Any other action is only proposed.
 /// Requests are recognized only in English, German, Spanish and French; in other languages
 /// everything is proposed.
-struct AskedFor: Sendable {
+struct ActionRequest: Sendable {
   private let words: Set<String>
   private let kind: Kind?
 

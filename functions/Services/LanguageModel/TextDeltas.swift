@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// The writer never waits. The buffer is never larger than the answer, and when many pieces are
 /// waiting, new ones are joined to the last.
-final class SpokenPieces: Sendable {
+final class TextDeltas: Sendable {
   private let waiting = Mutex<[String]>([])
   private let total = Mutex(0)
   private let wakes: AsyncStream<Void>

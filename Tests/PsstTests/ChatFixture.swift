@@ -4,10 +4,10 @@ import PsstServices
 import Synchronization
 
 /// Psst's functions on vectors, with a trainer, two clients, and a chat of two of them.
-struct World: Sendable {
+struct ChatFixture: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
-  let providers: ProviderStandIn
+  let providers: ProviderStub
   let waits: Waits
 
   var services: MessageServices { functions.services }
@@ -17,34 +17,39 @@ struct World: Sendable {
     _ embedding: EmbeddingSettings = .lexical,
     deliveryFaults: DeliveryFaults? = nil,
     clock: any Clock<Duration> = WakingClock(wakes: 0),
-    _ test: (World) async throws -> Void
+    _ test: (ChatFixture) async throws -> Void
   ) async throws {
-    let providers = ProviderStandIn()
+    let providers = ProviderStub()
     let waits = Waits()
-    try await withFunctions(Self.app, deliveryFaults: deliveryFaults) { world in
-      world.http.mount(providers, at: ProviderStandIn.host)
+    try await withFunctions(Self.app, deliveryFaults: deliveryFaults) { environment in
+      environment.http.mount(providers, at: ProviderStub.host)
       let services = MessageServices(
-        firestore: world.firestore,
+        firestore: environment.firestore,
         settings: PsstSettings(
           embedding: embedding,
-          vectors: VectorSettings(host: ProviderStandIn.host)
+          vectors: VectorSettings(host: ProviderStub.host)
         ),
-        http: world.http,
+        http: environment.http,
         retries: ServiceRetries(
           sleep: { waits.add($0) },
           random: { 0 },
-          now: { world.now.date }
+          now: { environment.now.date }
         ),
         clock: clock
       )
       return MessageFunctions(services: services)
     } test: { suite, functions in
-      let world = World(suite: suite, functions: functions, providers: providers, waits: waits)
-      try await world.put("users/tina", ["displayName": "Tina", "role": "trainer"])
-      try await world.put("users/carl", ["displayName": "Carl", "role": "client"])
-      try await world.put("users/cora", ["displayName": "Cora", "role": "client"])
-      try await world.chat("c1", ["tina", "carl"])
-      try await test(world)
+      let fixture = ChatFixture(
+        suite: suite,
+        functions: functions,
+        providers: providers,
+        waits: waits
+      )
+      try await fixture.put("users/tina", ["displayName": "Tina", "role": "trainer"])
+      try await fixture.put("users/carl", ["displayName": "Carl", "role": "client"])
+      try await fixture.put("users/cora", ["displayName": "Cora", "role": "client"])
+      try await fixture.chat("c1", ["tina", "carl"])
+      try await test(fixture)
     }
   }
 
@@ -58,7 +63,7 @@ struct World: Sendable {
 
   /// A model that uses OpenAI's protocol.
   static let tinyModel = EmbeddingSettings.openAI(
-    baseURL: ProviderStandIn.host + "/v1",
+    baseURL: ProviderStub.host + "/v1",
     key: "key",
     model: EmbeddingModel(
       provider: "openai",

@@ -7,11 +7,11 @@ import PsstServices
 import TestSupport
 
 /// Psst's administrator functions over a database that can fail, without triggers.
-struct AdministrationWorld: Sendable {
+struct AdministrationFixture: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
   let faults: FaultyFirestore
-  let providers: ProviderStandIn
+  let providers: ProviderStub
   /// The lease's clock, which a test advances.
   let clock: ManualClock
 
@@ -160,31 +160,31 @@ func withAdministration(
   ),
   exportStatus: Int = 200,
   limits: UsageLimits = UsageLimits(),
-  test: (AdministrationWorld) async throws -> Void
+  test: (AdministrationFixture) async throws -> Void
 ) async throws {
-  let providers = ProviderStandIn()
+  let providers = ProviderStub()
   let clock = ManualClock()
-  try await withFunctions(\.app) { world in
-    world.http.mount(providers, at: ProviderStandIn.host)
-    world.http.on("POST", AdministrationWorld.export)
+  try await withFunctions(\.app) { environment in
+    environment.http.mount(providers, at: ProviderStub.host)
+    environment.http.on("POST", AdministrationFixture.export)
       .respond(status: exportStatus, json: ["exportPath": "/backup"])
-    let faults = FaultyFirestore(world.firestore)
+    let faults = FaultyFirestore(environment.firestore)
     let services = MessageServices(
       firestore: faults.firestore,
       settings: PsstSettings(
         embedding: embedding,
-        vectors: VectorSettings(host: ProviderStandIn.host),
+        vectors: VectorSettings(host: ProviderStub.host),
         backup: backup,
         limits: limits
       ),
-      http: world.http,
-      retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { world.now.date }),
+      http: environment.http,
+      retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { environment.now.date }),
       clock: clock
     )
     return Administration(functions: MessageFunctions(services: services), faults: faults)
   } test: { suite, administration in
     try await test(
-      AdministrationWorld(
+      AdministrationFixture(
         suite: suite,
         functions: administration.functions,
         faults: administration.faults,

@@ -3,7 +3,7 @@ public import FirestoreClient
 import TriggerDelivery
 
 /// The environment of the functions under test, with their database and external servers.
-public struct FunctionsWorld: Sendable {
+public struct TestEnvironment: Sendable {
   /// The database, with the access rights of the server client.
   public let firestore: Firestore
   /// The replacement of all external servers.
@@ -11,7 +11,7 @@ public struct FunctionsWorld: Sendable {
   /// A request without a scripted response fails.
   public let http: TestHTTP
   /// The environment variables for the functions, without the variables of the test's process.
-  public let environment: [String: String]
+  public let variables: [String: String]
   /// The id of the Firebase project.
   public let project: String
   let time: VirtualTime

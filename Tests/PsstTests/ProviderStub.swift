@@ -6,7 +6,7 @@ import Synchronization
 /// An in-memory vector index and embedding model with REST interfaces.
 ///
 /// The model's vectors are lexical: texts that share words are close.
-final class ProviderStandIn: HTTPTransport {
+final class ProviderStub: HTTPTransport {
   private struct State {
     var tags: [String: String]?
     var dimension = 0

@@ -3,7 +3,7 @@ import Testing
 @testable import PsstServices
 
 @Suite("Requests in a question's own words")
-struct AskedForTests {
+struct ActionRequestTests {
   @Test(
     "A question that begins with a request requests just that kind of action",
     arguments: [
@@ -17,11 +17,11 @@ struct AskedForTests {
       ("Programa una llamada con Carl", .call), ("Tell Carl that we rest", .message),
       ("Hi, please write to Carl", .message), ("Say hi to Carl", .message),
       ("Schreib Carl, dass wir ruhen", .message), ("Envía a Carl un saludo", .message),
-    ] as [(String, AskedFor.Kind)]
+    ] as [(String, ActionRequest.Kind)]
   )
-  func requests(question: String, kind: AskedFor.Kind) {
-    let asks = AskedFor(question)
-    for other in AskedFor.Kind.allCases {
+  func requests(question: String, kind: ActionRequest.Kind) {
+    let asks = ActionRequest(question)
+    for other in ActionRequest.Kind.allCases {
       #expect(asks.requests(other, with: "Carl", share: 0.5) == (other == kind && has("Carl")))
     }
     func has(_ name: String) -> Bool { question.contains(name) }
@@ -41,15 +41,15 @@ struct AskedForTests {
     ]
   )
   func requestsNothing(question: String) {
-    let asks = AskedFor(question)
-    for kind in AskedFor.Kind.allCases {
+    let asks = ActionRequest(question)
+    for kind in ActionRequest.Kind.allCases {
       #expect(!asks.requests(kind, with: "Carl", share: 0))
     }
   }
 
   @Test("Of what is asked for, the action has at least a share of words")
   func share() {
-    let asks = AskedFor("Remind me to ask Carl about his knee")
+    let asks = ActionRequest("Remind me to ask Carl about his knee")
     #expect(asks.requests(.reminder, with: "Ask about the knee", share: 0.5))
     #expect(!asks.requests(.reminder, with: "Pay Carl 500 euros today", share: 0.5))
     #expect(!asks.requests(.reminder, with: "to the", share: 0.5))
@@ -57,7 +57,7 @@ struct AskedForTests {
 
   @Test("A name that is only made of the request's words names nobody")
   func names() {
-    let asks = AskedFor("Schedule a call with Carl Meyer")
+    let asks = ActionRequest("Schedule a call with Carl Meyer")
     #expect(asks.names("Carl") && asks.names("Carl Meyer") && asks.names("meyer, carl"))
     for name in ["Schedule Call", "call", "A", "Carla", "Carl Smith", "", "with a"] {
       #expect(!asks.names(name), "\(name)")

@@ -7,48 +7,48 @@ import PsstModels
 import PsstServices
 
 /// A trainer, clients and other users, with a model whose findings a test scripts.
-struct Scene: Sendable {
+struct ProfileFixture: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
-  let model: OpenAIStandIn
+  let model: OpenAIModelStub
 
   /// A time at which a test begins that speaks of days: far from midnight, and always the same.
   static let morning = Timestamp(microseconds: 1_777_626_000_000_000)
 
-  static let chatCompletions = OpenAIStandIn.baseURL + "/chat/completions"
+  static let chatCompletions = OpenAIModelStub.baseURL + "/chat/completions"
 
   /// Runs a test with the functions that follow a message, except those on vectors.
   static func run(
     withModel: Bool = true,
     contacts: Bool = true,
     faults: DeliveryFaults? = nil,
-    _ test: (Scene) async throws -> Void
+    _ test: (ProfileFixture) async throws -> Void
   ) async throws {
-    let model = OpenAIStandIn()
-    try await withFunctions(Self.app, deliveryFaults: faults) { world in
-      world.http.mount(model, at: OpenAIStandIn.baseURL)
-      world.http.mount(ProviderStandIn(), at: ProviderStandIn.host)
+    let model = OpenAIModelStub()
+    try await withFunctions(Self.app, deliveryFaults: faults) { environment in
+      environment.http.mount(model, at: OpenAIModelStub.baseURL)
+      environment.http.mount(ProviderStub(), at: ProviderStub.host)
       return MessageFunctions(
         services: MessageServices(
-          firestore: world.firestore,
+          firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
-            vectors: VectorSettings(host: ProviderStandIn.host),
+            vectors: VectorSettings(host: ProviderStub.host),
             chat: withModel
-              ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
+              ? .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini") : .none
           ),
-          http: world.http,
-          retries: ServiceRetries(attemptsMax: 1, now: { world.now.date })
+          http: environment.http,
+          retries: ServiceRetries(attemptsMax: 1, now: { environment.now.date })
         )
       )
     } test: { suite, functions in
-      let scene = Scene(suite: suite, functions: functions, model: model)
-      try await scene.populate()
+      let fixture = ProfileFixture(suite: suite, functions: functions, model: model)
+      try await fixture.populate()
       if contacts {
-        try await scene.contact("carl", of: "tina")
-        try await scene.contact("cora", of: "old")
+        try await fixture.contact("carl", of: "tina")
+        try await fixture.contact("cora", of: "old")
       }
-      try await test(scene)
+      try await test(fixture)
     }
   }
 

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// No time passes. A response delayed beyond the request's timeout fails at once; any other
 /// response arrives at once.
-package final class OpenAIStandIn: HTTPTransport {
+package final class OpenAIModelStub: HTTPTransport {
   /// The base URL to configure in clients; it is never resolved or connected to.
   package static let baseURL = "http://openai.test/v1"
   private static let origin = "http://openai.test"

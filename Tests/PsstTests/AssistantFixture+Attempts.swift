@@ -10,7 +10,7 @@ import Testing
 /// What a test throws in place of a caller that leaves.
 struct LostReply: Error {}
 
-extension AssistantScene {
+extension AssistantFixture {
   /// A call of `setReminder` that a model makes.
   func reminder(_ text: String) -> ScriptedReply {
     ScriptedReply(toolCalls: [

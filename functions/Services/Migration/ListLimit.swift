@@ -1,5 +1,5 @@
 /// The remaining size of a list in a reply.
-struct ListRoom: Sendable, Hashable {
+struct ListLimit: Sendable, Hashable {
   private var bytes: Int
   /// The size of an entry without its texts, in bytes.
   private static let overhead = 100

@@ -13,7 +13,7 @@ import StorageEngine
 /// A checkpoint that runs out of space has already used the last of it. Then no space is left for
 /// what a start or a stop has to write. The store therefore checks first, and otherwise leaves the
 /// log in place. Reads are served from the log.
-struct CheckpointRoom: Sendable {
+struct CheckpointSpace: Sendable {
   /// The space that a start needs for its other writes.
   ///
   /// These are SQLite's shared memory, the suite's address, and first small commits.
