@@ -175,7 +175,8 @@ func modules() -> [Target] {
       "HTTPSupport",
       in: "Sources/Wire",
       [
-        "HTTPMessages", "JSONText", "StatusCodes", "DequeModule", "HTTPTypes", "Logging", "NIOCore",
+        "FlowControl", "HTTPMessages", "JSONText", "StatusCodes", "DequeModule", "HTTPTypes",
+        "Logging", "NIOCore",
         "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
       ]
     ),

@@ -51,7 +51,7 @@ extension BenchmarkRun {
   ) async throws {
     try await RulesLoad(firestore: firestore).prepare()
     var user = firestore
-    user.token = try UnsignedToken.mint(uid: RulesLoad.trainer, project: firestore.project)
+    user.token = try UnsignedTokenIssuer.issue(uid: RulesLoad.trainer, project: firestore.project)
     for request in RuledRequest.allCases {
       // One run in advance lets the server learn from it, for example which indexes to build.
       _ = try await RulesLoad(firestore: user).run(request, load(1), round: "first")

@@ -1,9 +1,9 @@
-import Manifests
 import Foundation
 import HTTPMessages
 import HTTPTypes
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import Testing
 import TestSupport

@@ -14,7 +14,7 @@ struct CredentialTests {
   )
   func accepted(endpoint: EndpointKind) async throws {
     try await withFirestore { firestore in
-      let token = try UnsignedToken.mint(uid: "u1")
+      let token = try UnsignedTokenIssuer.issue(uid: "u1")
 
       for authorization in ["Bearer owner", "Bearer \(token)", nil] {
         let error = await #expect(throws: StatusError.self) {

@@ -264,8 +264,8 @@ struct CallableProtocolTests {
   @Test("Tokens: none is nobody, a good one its user, owner the administrator")
   func tokens() async throws {
     let harness = try harness()
-    let alice = "Bearer \(try UnsignedToken.mint(uid: "alice"))"
-    let root = "Bearer \(try UnsignedToken.mint(uid: "root", claims: ["admin": true]))"
+    let alice = "Bearer \(try UnsignedTokenIssuer.issue(uid: "alice"))"
+    let root = "Bearer \(try UnsignedTokenIssuer.issue(uid: "root", claims: ["admin": true]))"
     func status(_ name: String, _ authorization: String?) async throws -> Int {
       try await harness.call(name, #"{"data":null}"#, authorization: authorization).status
     }
@@ -326,7 +326,7 @@ struct CallableProtocolTests {
       headers[fieldName("x-firebase-appcheck")] = token
       return try await harness.call(name, #"{"data":1}"#, headers: headers)
     }
-    let token = try UnsignedToken.mint(uid: "1:2:ios:3")
+    let token = try UnsignedTokenIssuer.issue(uid: "1:2:ios:3")
 
     for bad in [nil, "", "garbage", "a.b.c"] {
       let reply = try await call("enforced", bad)
@@ -420,7 +420,7 @@ struct CallableProtocolTests {
   @Test("In production owner and unsigned tokens are refused, and a call without token works")
   func production() async throws {
     let harness = try harness(mode: .production)
-    let alice = "Bearer \(try UnsignedToken.mint(uid: "alice"))"
+    let alice = "Bearer \(try UnsignedTokenIssuer.issue(uid: "alice"))"
 
     for header in ["Bearer owner", alice, alice + "c2ln"] {
       #expect(try await harness.call("auth", #"{"data":1}"#, authorization: header).status == 401)

@@ -47,7 +47,7 @@ struct CallersTests {
         case .nobody: nil
         case .owner: "Bearer owner"
         case .user(let uid, let claims):
-          "Bearer \(try UnsignedToken.mint(uid: uid, claims: claims))"
+          "Bearer \(try UnsignedTokenIssuer.issue(uid: uid, claims: claims))"
         }
       }
     }

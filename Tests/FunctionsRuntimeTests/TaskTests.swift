@@ -1,7 +1,7 @@
-import HTTPMessages
 import DocumentModel
 import FunctionsRuntime
 import GoogleAccess
+import HTTPMessages
 import HTTPTypes
 import Identity
 import Invocation

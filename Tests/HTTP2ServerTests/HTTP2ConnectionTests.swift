@@ -1,9 +1,9 @@
-import StatusCodes
 import HTTPSupport
 import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
+import StatusCodes
 import Testing
 import TestSupport
 

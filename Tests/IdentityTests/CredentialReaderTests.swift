@@ -108,9 +108,9 @@ struct CredentialReaderTests {
 
 @Suite("Unsigned tokens")
 struct UnsignedTokenTests {
-  @Test("A minted token signs its user in and carries extra claims, which win")
-  func minted() throws {
-    let token = try UnsignedToken.mint(
+  @Test("An issued token signs its user in and carries extra claims, which win")
+  func issued() throws {
+    let token = try UnsignedTokenIssuer.issue(
       uid: "a/ü",
       project: "demo-psst",
       claims: ["admin": "yes", "aud": "other"]
@@ -146,8 +146,8 @@ struct UnsignedTokenTests {
   @Test("A token that was decoded before stands for itself only")
   func knownTokens() throws {
     let reader = CredentialReader(mode: .emulator)
-    let alice = try UnsignedToken.mint(uid: "alice")
-    let bob = try UnsignedToken.mint(uid: "bob")
+    let alice = try UnsignedTokenIssuer.issue(uid: "alice")
+    let bob = try UnsignedTokenIssuer.issue(uid: "bob")
     for _ in 0..<2 {
       for (token, uid) in [(alice, "alice"), (bob, "bob")] {
         guard case .user(let user) = try reader.authenticate(token: token) else {
@@ -158,7 +158,7 @@ struct UnsignedTokenTests {
       }
     }
     // Swift's strings treat the Kelvin sign as equal to K, but it is not a base64 character.
-    let token = try UnsignedToken.mint(uid: "***")
+    let token = try UnsignedTokenIssuer.issue(uid: "***")
     let alike = token.replacing("K", with: "\u{212A}")
     try #require(alike == token && Array(alike.utf8) != Array(token.utf8))
     _ = try reader.authenticate(token: token)

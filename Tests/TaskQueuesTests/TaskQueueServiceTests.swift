@@ -1,4 +1,3 @@
-import Manifests
 import DocumentModel
 import Events
 import Foundation
@@ -7,6 +6,7 @@ import HTTPSupport
 import HTTPTypes
 import InvocationContext
 import Logging
+import Manifests
 import NIOCore
 import TaskQueueModel
 import TaskQueues

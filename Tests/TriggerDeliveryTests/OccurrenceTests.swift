@@ -1,8 +1,8 @@
 import Invocation
-import Manifests
 import DocumentModel
 import Events
 import HTTPTypes
+import Manifests
 import NIOCore
 import StatusCodes
 import StorageEngine

@@ -1,9 +1,9 @@
-import HTTPMessages
-import FunctionLogs
-import Manifests
 import Foundation
+import FunctionLogs
+import HTTPMessages
 import HTTPTypes
 import Invocation
+import Manifests
 import Testing
 import TestSupport
 

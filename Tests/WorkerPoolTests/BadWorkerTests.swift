@@ -1,5 +1,5 @@
-import FunctionLogs
 import Foundation
+import FunctionLogs
 import HTTPMessages
 import HTTPTypes
 import Invocation

@@ -1,11 +1,11 @@
-import Manifests
-import HTTPMessages
 import FlowControl
 import Foundation
 import FunctionLogs
+import HTTPMessages
 import HTTPTypes
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import StatusCodes
 import Synchronization

@@ -1,5 +1,5 @@
-import Events
 package import DocumentModel
+import Events
 import FlowControl
 package import HTTPMessages
 package import HTTPSupport

@@ -1,11 +1,11 @@
 import FlowControl
-import Logging
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identifiers
 import Invocation
 import InvocationContext
+import Logging
 import Manifests
 import NIOCore
 import StatusCodes

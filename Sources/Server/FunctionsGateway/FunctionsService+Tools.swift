@@ -1,4 +1,3 @@
-import StatusCodes
 import Events
 import Foundation
 import HTTPMessages
@@ -7,6 +6,7 @@ import HTTPTypes
 import Invocation
 import Manifests
 import NIOCore
+import StatusCodes
 
 extension FunctionsService {
   // MARK: - Function list

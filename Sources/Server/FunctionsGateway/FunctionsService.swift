@@ -1,8 +1,8 @@
-import HTTPTypes
 package import Events
+import FlowControl
 package import HTTPMessages
 package import HTTPSupport
-import FlowControl
+import HTTPTypes
 import Identifiers
 package import Invocation
 package import Logging

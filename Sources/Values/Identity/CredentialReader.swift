@@ -17,8 +17,8 @@ package struct CredentialReader: Sendable {
   package let mode: Mode
   private let idTokens: TokenVerifier?
   private let appTokens: TokenVerifier?
+  private let unsignedTokens = UnsignedTokenAcceptance()
   private let consumed = ConsumedTokens()
-  private let knownUsers = KnownUsers()
 
   /// Creates a reader for one mode, which the caller takes from its configuration.
   ///
@@ -50,19 +50,7 @@ package struct CredentialReader: Sendable {
     guard mode == .emulator else {
       throw DecodedToken.refused("Unsigned credentials are accepted by the emulator only.")
     }
-    if token == "owner" { return .admin }
-    return .user(
-      try knownUsers.user(of: token) { () throws(StatusError) in try Self.user(of: token) }
-    )
-  }
-
-  private static func user(of token: String) throws(StatusError) -> UserIdentity {
-    let decoded = try DecodedToken(token)
-    let names = [decoded.claims.sub, decoded.claims.userID].compactMap(\.self)
-    guard let uid = names.first(where: { !$0.isEmpty }) else {
-      throw DecodedToken.refused("The token's payload needs a non-empty 'sub' or 'user_id'.")
-    }
-    return UserIdentity(uid: uid, claimsJSON: decoded.claimsJSON)
+    return try unsignedTokens.identity(of: token)
   }
 
   /// Returns the caller's identity in either mode; `production` verifies the signature and claims.

@@ -1,4 +1,3 @@
-import StatusCodes
 import DocumentModel
 package import DocumentStore
 import FlowControl
@@ -8,6 +7,7 @@ import Identifiers
 package import Identity
 package import Logging
 import NIOCore
+import StatusCodes
 import WebChannel
 
 /// The Firestore API for clients: gRPC, REST and WebChannel on one port, over a `DocumentDatabase`.

@@ -1,73 +1,7 @@
-import DocumentModel
-
-/// The error of an expression that has no value.
-struct RuleError: Error {
-  var message: String
-  /// The range of the expression that failed.
-  var range: SourceRange
-}
-
-/// A request as the rules see it.
-package struct RulesRequest: Sendable {
-  package var method: AccessMethod
-  /// The path, starting with `databases` for Firestore and with `b` for Storage.
-  package var path: [PathStep]
-  package var time: RuleTimestamp
-  /// The user: null, or a map with `uid` and `token`.
-  package var auth: RuleValue
-  /// The document or object before the request; null if there is none, nil if it is undefined.
-  package var resource: RuleValue?
-  /// The document or object after the request; nil if it is undefined.
-  package var newResource: RuleValue?
-  /// The limit, offset and order of a query.
-  package var query: RuleValue?
-  /// The alternatives of a query's filter, each of which the rules must allow.
-  package var constraints: [QueryConstraints]
-
-  /// One segment of the requested path.
-  package enum PathStep: Sendable, Hashable {
-    case known(String)
-    /// A single segment that a query leaves open.
-    case unknown
-    /// Any number of segments that a query leaves open.
-    case anyStretch
-  }
-
-  /// Creates a request; only a query has constraints.
-  package init(
-    method: AccessMethod,
-    path: [PathStep],
-    time: RuleTimestamp,
-    auth: RuleValue,
-    resource: RuleValue? = nil,
-    newResource: RuleValue? = nil,
-    query: RuleValue? = nil,
-    constraints: [QueryConstraints] = []
-  ) {
-    self.method = method
-    self.path = path
-    self.time = time
-    self.auth = auth
-    self.resource = resource
-    self.newResource = newResource
-    self.query = query
-    self.constraints = constraints
-  }
-}
-
-/// The access of rules to documents; valid during one request.
-package protocol RulesDocuments {
-  /// Returns a document by its path from `databases` on; nil if there is none.
-  ///
-  /// The document is read as it is after the request if `after` is true, and before the request
-  /// otherwise. The path is valid for a document in the request's own database; see `LookUpPath`.
-  func document(_ path: RulePath, after: Bool) throws -> RuleValue?
-}
-
 /// The state and the limits of one evaluation of rules.
 final class Evaluation {
   /// The limits of the language according to the documentation of security rules.
-  private enum Limits {
+  enum Limits {
     static let expressionsMax = 1000
     static let callDepthMax = 20
     static let accessesMax = 10
@@ -111,10 +45,10 @@ final class Evaluation {
   let ruleset: Ruleset
   let request: RulesRequest
   let constraints: QueryConstraints?
-  private let documents: any RulesDocuments
-  private let ledger: AccessLedger
+  let documents: any RulesDocuments
+  let ledger: AccessLedger
   /// The documents that this evaluation has accessed, by their indices in the ledger.
-  private var accesses: [Int] = []
+  var accesses: [Int] = []
   /// The frame of all code that has neither parameters nor variables.
   private let emptyFrame = Frame()
   /// The values of the wildcards in the matched pattern; nil for those that a query leaves open.
@@ -122,7 +56,7 @@ final class Evaluation {
   private var callDepth = 0
   private(set) var expressionCount = 0
   private var depth = 0
-  private var madeWeight = 0
+  var madeWeight = 0
   /// True if each part of a condition is evaluated only once.
   private var isOnce = false
   /// The results of the parts of conditions while `isOnce` is true.
@@ -133,8 +67,8 @@ final class Evaluation {
   private var calls: [Part: Frame] = [:]
   private let coverage: CoverageRecord?
   /// The values passed to `debug`, up to a maximum number.
-  private(set) var debugged: [Decision.DebugValue] = []
-  private let keepsDebugged: Bool
+  var debugged: [Decision.DebugValue] = []
+  let keepsDebugged: Bool
 
   init(
     _ ruleset: Ruleset,
@@ -352,19 +286,19 @@ final class Evaluation {
   }
 
   /// Evaluates an expression whose value must not depend on an open part of a query.
-  private func known(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+  func known(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
     let value = try value(expression, frame)
     if case .queried(let part) = value { throw unproven(part, expression) }
     return value
   }
 
-  private func known(_ expressions: [Expression], _ frame: Frame) throws(RuleError) -> [RuleValue] {
+  func known(_ expressions: [Expression], _ frame: Frame) throws(RuleError) -> [RuleValue] {
     var values: [RuleValue] = []
     for expression in expressions { values.append(try known(expression, frame)) }
     return values
   }
 
-  private func bool(_ expression: Expression, _ frame: Frame) throws(RuleError) -> Bool {
+  func bool(_ expression: Expression, _ frame: Frame) throws(RuleError) -> Bool {
     let value = try known(expression, frame)
     guard case .bool(let bool) = value else {
       throw failure(
@@ -451,316 +385,24 @@ final class Evaluation {
     return inner
   }
 
-  // MARK: Operators
-
-  private func binary(
-    _ operation: BinaryOperator,
-    _ left: Expression,
-    _ right: Expression,
-    _ frame: Frame,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    let first = try value(left, frame)
-    let second = try value(right, frame)
-    switch (first, second) {
-    case (.queried(let part), .queried): throw unproven(part, left)
-    case (.queried(let part), .null) where part.names.count < 2 && operation.isEquality,
-      (.null, .queried(let part)) where part.names.count < 2 && operation.isEquality:
-      // Every result exists and has data.
-      return .bool(operation == .notEqual)
-    case (.queried(let part), let constant):
-      // For a list of constants, only an equality filter shows if it contains the field.
-      guard operation != .isIn, let proof = constraints?.proof(of: operation, part, constant) else {
-        throw unproven(part, left)
-      }
-      return .bool(proof)
-    case (let constant, .queried(let part)):
-      guard let turned = operation.turned,
-        let proof = constraints?.proof(of: turned, part, constant)
-      else { throw unproven(part, right) }
-      return .bool(proof)
-    default: break
-    }
-    let result: RuleValue
-    do {
-      try spend(first.work(of: operation, second, atMost: ledger.work))
-      result = try RuleOperators.value(operation, first, second)
-    } catch {
-      throw failure(error.message, expression)
-    }
-    return try bounded(result, expression)
-  }
-
-  /// Subtracts work from the request's budget.
-  private func spend(_ work: Int) throws(OperationError) {
-    ledger.work -= work
-    guard ledger.work >= 0 else { throw .tooMuchWork }
-  }
-
-  /// Returns a created value and counts its weight, which one evaluation limits.
-  ///
-  /// Without the limit, each expression could double the size of the previous result.
-  private func bounded(
-    _ value: RuleValue,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    madeWeight += value.weight(atMost: Limits.madeWeightMax)
-    guard madeWeight <= Limits.madeWeightMax else {
-      throw failure("The values of the rules have become too large.", expression)
-    }
-    return value
-  }
-
-  private func negated(
-    _ value: RuleValue,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    do { return try RuleOperators.negated(value) } catch {
-      throw failure(error.message, expression)
-    }
-  }
-
-  private func path(_ parts: [Expression.Part], _ frame: Frame) throws(RuleError) -> RulePath {
-    var whole = RulePath([])
-    whole.segments.reserveCapacity(parts.count)
-    for part in parts {
-      switch part {
-      case .text(let text): whole.segments.append(text)
-      case .value(let expression):
-        switch try known(expression, frame) {
-        case .path(let path):
-          whole.segments += path.segments
-          whole.hasPlaceholders = whole.hasPlaceholders || path.hasPlaceholders
-        case let other:
-          guard let text = RuleConversions.text(other) else {
-            throw failure(
-              "Unsupported operation error. Received: string(\(other.typeName)).",
-              expression
-            )
-          }
-          whole.segments.append(text)
-        }
-      }
-    }
-    return whole
-  }
-
-  // MARK: Members
-
-  private func member(
-    _ object: RuleValue,
-    _ name: String,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    switch object {
-    case .map(let map):
-      guard let value = map[name] else { throw undefined(name, expression) }
-      do { try spend(value.work(ofTakingFrom: object)) } catch {
-        throw failure(error.message, expression)
-      }
-      return value
-    case .null: throw failure("Null value error.", expression)
-    case .queried(let part):
-      let inner = QueriedPart(names: part.names + [name])
-      guard inner.names[0] == "data" else { throw unproven(inner, expression) }
-      return constraints?.equalValue(of: inner) ?? .queried(inner)
-    default:
-      throw failure("Type error. Received: [\(object.typeName)] Expected: [map,path].", expression)
-    }
-  }
-
-  private func requestMember(
-    _ name: String,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    guard let value = requestValue(name) else { throw undefined(name, expression) }
-    return value
-  }
-
-  private func requestValue(_ name: String) -> RuleValue? {
-    switch name {
-    case "auth": request.auth
-    case "method": .string(request.method.rawValue)
-    case "time": .timestamp(request.time)
-    case "path": knownPath.map { .path(RulePath($0)) }
-    case "resource": request.newResource
-    case "query": request.query
-    default: nil
-    }
-  }
-
-  /// The path of the document, or of the collection that a query searches; nil if parts are open.
-  private var knownPath: [String]? {
-    let path = request.path.last == .unknown ? request.path.dropLast() : request.path[...]
-    let known = path.compactMap(\.text)
-    return known.count == path.count ? known : nil
-  }
-
-  private var wholeRequest: RuleValue {
-    var members = RuleMembers()
-    for name in ["auth", "method", "time", "path", "resource", "query"] {
-      members[name] = requestValue(name)
-    }
-    return .map(.members(members))
-  }
-
-  // MARK: Documents and conversions
-
-  private func global(
-    _ function: GlobalFunction,
-    _ argument: Expression,
-    _ frame: Frame,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue {
-    let value = try known(argument, frame)
-    switch function {
-    case .get, .getAfter:
-      if let found = try document(value, after: function == .getAfter, function, expression) {
-        return found
-      }
-      // A document that the request deletes is null after it.
-      guard function == .getAfter, request.method != .get, request.method != .list else {
-        throw serviceCallError(function, value, "There is no such document.", expression)
-      }
-      return .null
-    case .exists: return .bool(try document(value, after: false, function, expression) != nil)
-    case .existsAfter: return .bool(try document(value, after: true, function, expression) != nil)
-    case .debug:
-      if keepsDebugged, debugged.count < Decision.debuggedMax {
-        debugged.append(
-          Decision.DebugValue(
-            range: expression.range,
-            text: ruleset.source.text(argument.range),
-            value: value.literal
-          )
-        )
-      }
-      return value
-    case .int, .float, .string, .path:
-      do { return try RuleConversions.convert(value, to: function) } catch {
-        throw failure(error.message, expression)
-      }
-    }
-  }
-
-  private func document(
-    _ path: RuleValue,
-    after: Bool,
-    _ function: GlobalFunction,
-    _ expression: Expression
-  ) throws(RuleError) -> RuleValue? {
-    guard case .path(let path) = path else {
-      throw failure(
-        "Unsupported operation error. Received: \(function.rawValue)(\(path.typeName)). "
-          + "Expected: \(function.rawValue)(path).",
-        expression
-      )
-    }
-    let target: LookUpPath
-    do { target = try LookUpPath(path, database: database) } catch {
-      throw serviceCallError(function, .path(path), error.message, expression)
-    }
-    guard case .document(let name) = target else { return nil }
-    let place = ledger.place(of: name)
-    // Accessing the requested document is free.
-    if !accesses.contains(place), !isAskedFor(name) {
-      // A refused access is not counted, so accesses that were already made stay allowed.
-      guard accesses.count < Limits.accessesMax, ledger.count(at: place) else {
-        throw serviceCallError(
-          function,
-          .path(path),
-          "The rules may look at \(Limits.accessesMax) documents for one, and at "
-            + "\(ledger.totalMax) for a request.",
-          expression
-        )
-      }
-      accesses.append(place)
-    }
-    if let value = ledger.value(at: place, after: after) { return value.isNull ? nil : value }
-    let value: RuleValue?
-    do { value = try documents.document(name, after: after) } catch {
-      throw serviceCallError(function, .path(path), "\(error)", expression)
-    }
-    ledger.setValue(value ?? .null, at: place, after: after)
-    return value
-  }
-
-  /// The database of the request; the default database for a file in Storage.
-  private var database: String {
-    guard request.path.count > 1, request.path[0].text == "databases" else { return "(default)" }
-    return request.path[1].text ?? "(default)"
-  }
-
-  private func isAskedFor(_ path: RulePath) -> Bool {
-    let segments = path.segments
-    guard segments.count == request.path.count else { return false }
-    // Comparing from the end is faster, because all paths of one database begin alike.
-    for place in segments.indices.reversed() {
-      guard let text = request.path[place].text, text.isIdentical(to: segments[place]) else {
-        return false
-      }
-    }
-    return true
-  }
-
-  private func serviceCallError(
-    _ function: GlobalFunction,
-    _ path: RuleValue,
-    _ reason: String,
-    _ expression: Expression
-  ) -> RuleError {
-    failure(
-      "Service call error. Function: [\(function.rawValue)], Argument: [\(path.literal)]. "
-        + reason,
-      expression
-    )
-  }
-
   // MARK: Failures
 
-  private func failure(_ message: String, _ expression: Expression) -> RuleError {
+  func failure(_ message: String, _ expression: Expression) -> RuleError {
     RuleError(
       message: message.shortened(scalarsMax: Limits.messageMax),
       range: expression.range
     )
   }
 
-  private func undefined(_ name: String, _ expression: Expression) -> RuleError {
+  func undefined(_ name: String, _ expression: Expression) -> RuleError {
     failure("Property \(name) is undefined on object.", expression)
   }
 
-  private func unproven(_ part: QueriedPart, _ expression: Expression) -> RuleError {
+  func unproven(_ part: QueriedPart, _ expression: Expression) -> RuleError {
     let name = (["resource"] + part.names).joined(separator: ".")
     return failure(
       "The query's filters do not say enough of \(name) to prove this for all results.",
       expression
     )
-  }
-}
-
-extension RulesRequest.PathStep {
-  var text: String? { if case .known(let text) = self { text } else { nil } }
-  var isKnown: Bool { text != nil }
-}
-
-extension RuleValue {
-  var isNull: Bool { if case .null = self { true } else { false } }
-}
-
-extension BinaryOperator {
-  fileprivate var isEquality: Bool { self == .equal || self == .notEqual }
-
-  /// The operator with the same meaning when its operands are exchanged; nil if there is none.
-  fileprivate var turned: BinaryOperator? {
-    switch self {
-    case .less: .greater
-    case .lessOrEqual: .greaterOrEqual
-    case .greater: .less
-    case .greaterOrEqual: .lessOrEqual
-    case .equal, .notEqual: self
-    // `x in list of the document` is a condition on the list.
-    case .isIn: .isIn
-    default: nil
-    }
   }
 }

@@ -24,6 +24,8 @@ package enum RuleValue: Sendable {
   /// A field of a query's results, with unknown value; see `QueryConstraints`.
   case queried(QueriedPart)
 
+  var isNull: Bool { if case .null = self { true } else { false } }
+
   /// The name of the value's type for `is` and for error messages.
   var typeName: String {
     switch self {

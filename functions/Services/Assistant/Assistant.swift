@@ -55,8 +55,8 @@ public struct Assistant: Sendable {
   /// without asking the model. While the model cannot be asked, a question that searches is
   /// answered with the messages found. The answer always includes the actions carried out so far.
   ///
-  /// Throws `AnswerError`, `FirestoreError`, and any error that `onEvent` throws. The question can then
-  /// be sent again, and no action is repeated.
+  /// Throws `AnswerError`, `FirestoreError`, and any error that `onEvent` throws. The question can
+  /// then be sent again, and no action is repeated.
   public func answer(
     _ question: Question,
     onEvent: @escaping @Sendable (Event) async throws -> Void = { _ in }

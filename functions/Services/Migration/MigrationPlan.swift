@@ -121,6 +121,8 @@ extension DocumentQuery {
 extension Firestore {
   /// The maximum number of attempts of a transaction with an unknown outcome.
   private static let lostAnswersMax = 5
+  /// The delays between these attempts.
+  private static let backOff = BackOff(initial: .milliseconds(200), maximum: .seconds(2))
 
   /// Runs a transaction, and repeats it if its outcome is unknown.
   ///
@@ -138,7 +140,7 @@ extension Firestore {
       } catch let error as FirestoreError
         where error.mayHaveActed && attempt < Self.lostAnswersMax
       {
-        try await sleep(.milliseconds(100) * (1 << attempt))
+        try await sleep(Self.backOff.delay(afterFailures: attempt))
         attempt += 1
       }
     }

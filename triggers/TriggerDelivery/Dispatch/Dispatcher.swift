@@ -1,6 +1,6 @@
-import FlowControl
 import DocumentModel
 import Events
+import FlowControl
 import HTTPMessages
 import HTTPTypes
 import Identifiers

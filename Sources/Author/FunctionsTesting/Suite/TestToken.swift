@@ -57,7 +57,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
     case .raw(let token): return .idToken(token)
     case .user(let uid, let claims):
       do {
-        return .idToken(try UnsignedToken.mint(uid: uid, project: project, claims: claims))
+        return .idToken(try UnsignedTokenIssuer.issue(uid: uid, project: project, claims: claims))
       } catch {
         preconditionFailure("a claim of \(uid) is not a value that JSON can express: \(error)")
       }

@@ -1,10 +1,10 @@
-import JSONText
 import Deployment
 import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identifiers
+import JSONText
 import Logging
 import Manifests
 import NIOCore

@@ -1,4 +1,3 @@
-import JSONText
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -10,6 +9,7 @@ import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identity
+import JSONText
 import Logging
 import NIOCore
 import QueryEngine

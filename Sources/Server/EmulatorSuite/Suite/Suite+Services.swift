@@ -1,10 +1,10 @@
-import StatusCodes
 import DataExport
 import Deployment
 import FirestoreEmulator
 import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
+import StatusCodes
 import StorageEngine
 import Synchronization
 import TaskQueues

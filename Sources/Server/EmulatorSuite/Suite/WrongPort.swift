@@ -1,9 +1,9 @@
-import StatusCodes
 import FlowControl
 import HTTP2Server
 import HTTPMessages
 import HTTPSupport
 import Logging
+import StatusCodes
 
 /// A hint for clients that connect to the port of the wrong service.
 ///

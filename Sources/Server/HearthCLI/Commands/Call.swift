@@ -130,14 +130,16 @@ struct Call: AsyncParsableCommand {
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
-    guard let claims else { return try UnsignedToken.mint(uid: user, project: description.project) }
+    guard let claims else {
+      return try UnsignedTokenIssuer.issue(uid: user, project: description.project)
+    }
     let fields: MapValue
     do {
       fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     } catch {
       throw CommandError(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
     }
-    return try UnsignedToken.mint(uid: user, project: description.project, claims: fields)
+    return try UnsignedTokenIssuer.issue(uid: user, project: description.project, claims: fields)
   }
 
   private func report(_ response: OutboundResponse) throws {

@@ -1,5 +1,5 @@
-import HTTPMessages
 import Invocation
+import HTTPMessages
 import HTTPTypes
 import NIOCore
 import NIOHTTP1

@@ -11,7 +11,7 @@ extension WorkerFleet {
   package struct Configuration: Sendable {
     /// The parent of the pool's private socket folder; short, because socket paths must be.
     package var socketFolder: String
-    /// The server's environment variables for workers; only `environmentAllowed` is kept.
+    /// The server's environment variables that workers inherit; see `WorkerEnvironment`.
     package var environment: [String: String]
     /// The maximum number of workers of a function that does not set its own.
     package var instancesMax: Int
@@ -98,7 +98,7 @@ extension WorkerFleet {
       eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) {
       self.socketFolder = socketFolder
-      self.environment = environment.filter { Self.environmentAllowed.contains($0.key) }
+      self.environment = WorkerEnvironment.inherited(from: environment)
       self.instancesMax = instancesMax
       self.workersMax = workersMax
       self.startsMax = startsMax
@@ -125,8 +125,5 @@ extension WorkerFleet {
       self.memoryMbDefault = memoryMbDefault
       self.eventLoopGroup = eventLoopGroup
     }
-
-    /// The server's environment variables that a worker may see.
-    package static let environmentAllowed: Set<String> = ["PATH", "HOME", "LANG"]
   }
 }

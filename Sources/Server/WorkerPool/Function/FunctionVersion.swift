@@ -1,6 +1,6 @@
-import Manifests
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import StatusCodes
 import Synchronization

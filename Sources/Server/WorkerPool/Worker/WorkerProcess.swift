@@ -1,8 +1,8 @@
 import HTTPMessages
-import Manifests
 import HTTPTypes
 import Invocation
 import Logging
+import Manifests
 import NIOCore
 import StatusCodes
 import Subprocess
@@ -250,31 +250,13 @@ final class WorkerProcess: Sendable {
     }
   }
 
-  /// The settings for a short backtrace: functions and lines of the crashed thread.
-  ///
-  /// Producing the backtrace takes a second in a debug build.
-  private static let backtrace =
-    "enable=yes,symbolicate=fast,threads=crashed,images=none,registers=none,interactive=no,"
-    + "color=no,limit=24,top=0"
-
   private func environment(_ socketPath: String) -> [String: String] {
-    let function = version.function
-    var values = context.configuration.environment
-    values["SWIFT_BACKTRACE"] = Self.backtrace
-    values.merge(function.environment) { $1 }
-    values.merge([
-      "FUNCTION_TARGET": function.name,
-      "FUNCTION_SIGNATURE_TYPE": function.endpoint.eventTrigger == nil ? "http" : "cloudevent",
-      "FUNCTIONS_EMULATOR": "true",
-      "FIREBASE_DEBUG_MODE": "true",
-      "FIREBASE_DEBUG_FEATURES": #"{"skipTokenVerification":true,"enableCors":true}"#,
-      "K_SERVICE": function.name,
-      "K_REVISION": function.deploymentID,
-      StraySweep.mark: socketPath,
-      "FUNCTION_MEMORY_MB": String(state.withLock { $0.memory.limitBytes } >> 20),
-      "TZ": "UTC",
-    ]) { $1 }
-    return values
+    WorkerEnvironment.variables(
+      for: version.function,
+      inherited: context.configuration.environment,
+      socketPath: socketPath,
+      memoryBytesMax: state.withLock { $0.memory.limitBytes }
+    )
   }
 
   /// Executes commands until the task is cancelled.

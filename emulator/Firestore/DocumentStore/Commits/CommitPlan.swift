@@ -98,37 +98,15 @@ struct CommitPlan: Sendable {
   }
 
   /// Checks preconditions and sizes in the order of the writes and throws the first failure.
-  ///
-  /// `exists` is checked against the state that the earlier writes left, `update_time` against the
-  /// version that was stored before the commit.
   func checkPreconditions() throws(StatusError) {
     for step in steps {
       let document = documents[step.document]
-      switch step.write.precondition {
-      case .none: break
-      case .exists(true):
-        guard step.before != nil else {
-          throw StatusError(.notFound, "No document to update: \(document.name)")
-        }
-      case .exists(false):
-        guard step.before == nil else {
-          throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
-        }
-      case .updateTime(let required):
-        let stored = document.original?.updateTime
-        if let stored, required > stored {
-          throw .invalidArgument(
-            "Invalid base version, it is greater than the stored version: \(document.name)"
-          )
-        }
-        guard stored == required else {
-          throw StatusError(
-            .failedPrecondition,
-            "the stored version (\(stored?.microseconds ?? 0)) does not match the required base "
-              + "version (\(required.microseconds))"
-          )
-        }
-      }
+      try PreconditionCheck.check(
+        step.write.precondition,
+        of: document.name,
+        exists: step.before != nil,
+        stored: document.original?.updateTime
+      )
       if case .update = step.write.operation, let after = step.after {
         try DocumentLimits.check(document.name, after.fields)
       }

@@ -6,14 +6,16 @@ import JSONText
   import Foundation
 #endif
 
-/// A generator of tokens that emulators accept: the unsigned mock tokens of Firebase clients.
-package enum UnsignedToken {
+/// An issuer of tokens that emulators accept: the unsigned mock tokens of Firebase clients.
+///
+/// `UnsignedTokenAcceptance` decides which tokens are accepted.
+package enum UnsignedTokenIssuer {
   /// Creates a token that signs in `uid`, in the form `header.payload.`.
   ///
   /// The payload is the same as that of a client's `mockUserToken`: `iss`, `aud`, `iat`, `exp`,
   /// `auth_time`, `sub`, `user_id` and `firebase`. `claims` must encode as an object; its members
   /// are added and replace standard members of the same name. `issuedAt` is in seconds since 1970.
-  package static func mint(
+  package static func issue(
     uid: String,
     project: String = "demo-project",
     claims: some Encodable = NoClaims(),

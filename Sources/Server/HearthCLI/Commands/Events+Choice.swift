@@ -1,0 +1,44 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+extension Events {
+  /// The options that select one event by its ID, or all events of a state and function.
+  struct Choice: ParsableArguments {
+    @Argument(help: "The event's id, from `hearth events list`.")
+    var id: String?
+
+    @Flag(help: "All events of --state and --function.")
+    var all = false
+
+    @Option(help: "With --all, only this state.")
+    var state: String?
+
+    @Option(help: "With --all, only this function.")
+    var function: String?
+
+    /// Throws unless the choice is either one event or `--all`.
+    func check() throws {
+      guard (id == nil) == all else { throw ValidationError("Name an event, or give --all.") }
+      guard all || (state == nil && function == nil) else {
+        throw ValidationError("--state and --function choose among --all.")
+      }
+    }
+
+    /// The URL query that selects events for `--all`.
+    var query: String {
+      let parts = [("state", state), ("function", function)].compactMap { name, value in
+        value.map { "\(name)=\($0.percentEncoded)" }
+      }
+      return parts.isEmpty ? "" : "?" + parts.joined(separator: "&")
+    }
+  }
+}
+
+extension ControlClient {
+  /// Requests an action on many events and returns the number of affected events.
+  func count(_ path: String) async throws -> Int {
+    let reply = try await data("POST", path, timeout: .seconds(600))
+    return try JSONDecoder().decode(EventCount.self, from: Data(reply)).count
+  }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+
+extension Events {
+  /// `hearth events retry`.
+  struct Retry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Try failed or dead events again, counting their attempts from zero.",
+      discussion: """
+          hearth events retry 42.0.embedMessage
+          hearth events retry --all --state dead --function embedMessage
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+    @OptionGroup var choice: Choice
+
+    func validate() throws { try choice.check() }
+
+    func run() async throws {
+      let client = try await suite.connect()
+      guard let id = choice.id else {
+        let count = try await client.count("/hearth/v1/events/retry\(choice.query)")
+        Terminal.print(
+          count == 1 ? "1 event is pending again" : "\(count) events are pending again"
+        )
+        return
+      }
+      _ = try await client.data("POST", "/hearth/v1/events/\(id.percentEncoded)/retry")
+      Terminal.print("\(id) is pending again")
+    }
+  }
+}

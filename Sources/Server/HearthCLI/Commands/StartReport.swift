@@ -1,0 +1,95 @@
+import JSONText
+import EmulatorSuite
+import Foundation
+import FunctionLogs
+import Logging
+
+/// The output of `hearth start` for a person, or with `--json` for a program.
+struct StartReport: Sendable {
+  var json: Bool
+  var format: LogFormat
+  /// The notes to print once the services listen; a start that fails prints only its reason.
+  var notesOnceUp: [(text: String, level: Logger.Level)] = []
+
+  func receive(_ report: SuiteReport) {
+    switch report {
+    case .listening:
+      for (text, level) in notesOnceUp { note(text, level) }
+      note("The services are up.")
+    case .imported(let summary): note(Import.text(summary))
+    case .importSkipped(let folder):
+      note("Nothing to import: there is no \(folder) yet; it is written at the end.")
+    case .importUnfinished(let folder, let time):
+      note(
+        "The import of \(folder) begun at \(time) was cut short, so the data are partly its own. "
+          + "`hearth import \(folder)` finishes it.",
+        .warning
+      )
+    case .exported(let summary): note(Export.text(summary))
+    case .deployProgress(let line): note("  " + line, .info)
+    case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
+    case .ready(let description, let functions, let problem):
+      if let problem { note("The deployment failed: \(problem)", .error) }
+      if json {
+        Terminal.print(json: Self.line(description))
+      } else {
+        Terminal.print(Self.table(description, functions: functions, problem: problem))
+      }
+    case .log(let entry):
+      Terminal.note(safe: LogLine(entry).formatted(format))
+    }
+  }
+
+  /// Prints the progress of the start: plain text for a person, a log line for a program.
+  func note(_ text: String, _ level: Logger.Level = .notice) {
+    guard format == .text else {
+      let message = text.trimmingCharacters(in: .whitespaces)
+      let line = LogLine(service: "hearth", level: level, message: message)
+      return Terminal.note(safe: line.formatted(format))
+    }
+    let lines = text.indented(by: 4)
+    switch level {
+    case .warning: Terminal.note(safe: Terminal.paint(lines, .yellow))
+    case .error: Terminal.note(safe: Terminal.paint(lines, .red))
+    case .info: Terminal.note(safe: Terminal.paint(lines, .dim))
+    default: Terminal.note(lines)
+    }
+  }
+
+  private static func line(_ suite: SuiteDescription) -> String {
+    // Encoding a description of strings and numbers never fails.
+    return (try? JSONEncoder.stable().encode(suite)).map { String(decoding: $0, as: UTF8.self) }
+      ?? ""
+  }
+
+  private static func table(
+    _ suite: SuiteDescription,
+    functions: [FunctionDescription],
+    problem: String?
+  ) -> String {
+    func address(_ service: SuiteService) -> String {
+      suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
+    }
+    var rows = SuiteService.allCases.map { [$0.title, address($0), "running"] }
+    if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
+      rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
+    }
+    var parts = ["\n" + Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
+    if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
+    parts.append(
+      """
+      Clients need:
+        export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
+        export GCLOUD_PROJECT=\(ControlCharacters.escapedLine(suite.project))
+      In the app:
+        Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
+      port: \(suite.services["firestore"]?.port ?? 0))
+        Functions.functions().useEmulator(withHost: "\(suite.services["functions"]?.host ?? "")", \
+      port: \(suite.services["functions"]?.port ?? 0))
+      Ctrl-C stops.
+      """
+    )
+    return parts.joined(separator: "\n\n")
+  }
+}
