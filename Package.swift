@@ -96,6 +96,8 @@ func libraries() -> [Target] {
     ),
     .target(name: "CKernels", path: "Sources/C/CKernels"),
     .target(name: "CMemory", path: "Sources/C/CMemory"),
+    // Glibc, Musl or Darwin, under one name.
+    module("LibC", in: "Sources/C"),
   ]
 }
 
@@ -120,8 +122,8 @@ func modules() -> [Target] {
     module("Identity", in: "Sources/Values", ["RuntimeSupport", "JWTKit"]),
     module("Events", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
     module("Schedules", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
-    module("StorageEngine", in: "Sources/Storage", ["RuntimeSupport"]),
-    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "RuntimeSupport"]),
+    module("StorageEngine", in: "Sources/Storage", ["LibC", "RuntimeSupport"]),
+    module("OutboundHTTP", in: "Sources/Author", ["LibC", "CCurl", "RuntimeSupport"]),
 
     module(
       "Invocation",
@@ -138,7 +140,11 @@ func modules() -> [Target] {
         "ServiceLifecycle", "Logging",
       ]
     ),
-    module("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
+    module(
+      "SQLiteStorage",
+      in: "Sources/Storage",
+      ["LibC", "CSQLite", "StorageEngine", "Logging"]
+    ),
     module(
       "QueryEngine",
       in: "emulator/Firestore",
@@ -161,8 +167,8 @@ func modules() -> [Target] {
       "HTTPSupport",
       in: "Sources/Wire",
       [
-        "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOPosix",
-        "DequeModule", "ServiceLifecycle", "Logging",
+        "LibC", "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOHTTP1",
+        "NIOPosix", "DequeModule", "ServiceLifecycle", "Logging",
       ]
     ),
     module(
@@ -194,7 +200,7 @@ func modules() -> [Target] {
       "DocumentStore",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
+        "LibC", "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
         "RuntimeSupport", "DequeModule", "HeapModule", "Crypto", "ServiceLifecycle", "Logging",
       ]
     ),
@@ -202,7 +208,7 @@ func modules() -> [Target] {
       "WorkerPool",
       in: "Sources/Server",
       [
-        "Invocation", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
+        "LibC", "Invocation", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
         "Subprocess", "SystemPackage", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
       ]
     ),
@@ -238,8 +244,8 @@ func modules() -> [Target] {
       "DataExport",
       in: "emulator",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "RuntimeSupport",
-        "StorageEngine", "VectorIndex", "SwiftProtobuf",
+        "LibC", "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire",
+        "RuntimeSupport", "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
     module(
@@ -272,7 +278,7 @@ func modules() -> [Target] {
       "FunctionsRuntime",
       in: "Sources/Author",
       [
-        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
+        "LibC", "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
         "Schedules", "SwiftProtobuf", "HTTPTypes", "NIOCore", "ServiceLifecycle",
         "UnixSignals", "Logging",
@@ -282,7 +288,7 @@ func modules() -> [Target] {
       "Deployment",
       in: "Sources/Server",
       [
-        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "DequeModule",
+        "LibC", "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "DequeModule",
         "Subprocess", "SystemPackage", "Logging",
       ]
     ),
@@ -292,7 +298,7 @@ func modules() -> [Target] {
       "EmulatorSuite",
       in: "Sources/Server",
       [
-        "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
+        "LibC", "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
         "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsGateway", "HTTP2Server",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
         "SQLiteStorage", "SecurityRules", "StorageEngine", "TaskQueues", "TriggerDelivery",
@@ -311,7 +317,7 @@ func topLayer() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
+        "LibC", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
         "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
         "Subprocess", "SystemPackage", "Logging",
       ],
@@ -398,7 +404,7 @@ func starter() -> [Target] {
 func testSupport() -> [Target] {
   [
     module("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
-    module("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
+    module("DiskSimulation", in: "Tests", ["LibC", "CSQLite", "TestSupport"]),
     module("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
     module("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
     module(
@@ -424,14 +430,14 @@ func testSupport() -> [Target] {
     program(
       "SampleFunctions",
       in: "Tests",
-      ["FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
+      ["LibC", "FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
     ),
     program(
       "Benchmarks",
       in: "Tests",
       [
-        "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "DocumentModel",
-        "Identity", "SecurityRules", "ArgumentParser",
+        "LibC", "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels",
+        "DocumentModel", "Identity", "SecurityRules", "ArgumentParser",
         "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess",
         "SystemPackage",
         "UnixSignals",

@@ -1,19 +1,12 @@
 import Dispatch
 import DiskSimulation
+import LibC
 import RuntimeSupport
 import SQLiteStorage
 import StorageEngine
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 @Suite("The storage engine on a failing disk")
 struct DiskFaultTests {

@@ -1,15 +1,8 @@
 import Foundation
+import LibC
 import RuntimeSupport
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 @testable import EmulatorSuite
 

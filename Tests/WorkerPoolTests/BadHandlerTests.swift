@@ -5,14 +5,7 @@ import TestSupport
 import Testing
 
 @testable import WorkerPool
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// Handlers that harm their worker: each has a defined outcome and harms nothing else.
 @Suite("Bad handlers", .timeLimit(.minutes(5)))

@@ -1,12 +1,5 @@
+import LibC
 import RuntimeSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The metadata of one file of lines.
 struct ExportedFile: Codable, Sendable, Hashable {

@@ -1,13 +1,6 @@
 import Foundation
+import LibC
 import RuntimeSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The folder for everything that a suite stores, created on demand.
 struct DataFolder: Sendable {

@@ -1,13 +1,6 @@
 import Foundation
+import LibC
 import RuntimeSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The files through which other processes find a running suite.
 ///

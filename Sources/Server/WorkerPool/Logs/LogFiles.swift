@@ -1,4 +1,5 @@
 import Invocation
+import LibC
 import NIOPosix
 import RuntimeSupport
 import Synchronization
@@ -7,13 +8,6 @@ import Synchronization
   import FoundationEssentials
 #else
   import Foundation
-#endif
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// A writer that appends log lines as JSON to `functions.jsonl` and rotates the file.

@@ -1,18 +1,12 @@
 import HTTPTypes
 import Invocation
+import LibC
 import Logging
 import NIOCore
 import RuntimeSupport
 import Subprocess
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 #if canImport(System)
   import System
 #else
