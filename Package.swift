@@ -96,6 +96,8 @@ func libraries() -> [Target] {
     ),
     .target(name: "CKernels", path: "Sources/C/CKernels"),
     .target(name: "CMemory", path: "Sources/C/CMemory"),
+    // Glibc, Musl or Darwin, under one name.
+    module("LibC", in: "Sources/C"),
   ]
 }
 
@@ -109,7 +111,7 @@ func modules() -> [Target] {
     module("JSONText", in: "Sources/Values"),
     module("StatusCodes", in: "Sources/Values"),
     module("FlowControl", in: "Sources/Values", ["DequeModule"]),
-    module("Identifiers", in: "Sources/Values"),
+    module("Identifiers", in: "Sources/Values", ["LibC"]),
     module("InvocationContext", in: "Sources/Values"),
     module("FunctionLogs", in: "Sources/Values"),
     module("LinearRegex", in: "Sources/Values"),
@@ -124,14 +126,10 @@ func modules() -> [Target] {
     module("Identity", in: "Sources/Values", ["JSONText", "StatusCodes", "JWTKit"]),
     module("Events", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("Schedules", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
-    module("StorageEngine", in: "Sources/Storage", ["StatusCodes"]),
-    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "StatusCodes"]),
+    module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
+    module("OutboundHTTP", in: "Sources/Author", ["CCurl", "LibC", "StatusCodes"]),
     module("Manifests", in: "Sources/Values"),
-    module(
-      "HTTPMessages",
-      in: "Sources/Wire",
-      ["JSONText", "StatusCodes", "HTTPTypes", "NIOCore"]
-    ),
+    module("HTTPMessages", in: "Sources/Wire", ["JSONText", "StatusCodes", "HTTPTypes", "NIOCore"]),
 
     // 3: contracts in use
     module(
@@ -152,7 +150,7 @@ func modules() -> [Target] {
         "DequeModule", "Logging", "ServiceLifecycle",
       ]
     ),
-    module("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
+    module("SQLiteStorage", in: "Sources/Storage", ["LibC", "CSQLite", "StorageEngine", "Logging"]),
     module(
       "QueryEngine",
       in: "emulator/Firestore",
@@ -166,19 +164,11 @@ func modules() -> [Target] {
       in: "emulator/Vectors",
       ["CKernels", "DocumentModel", "StatusCodes", "StorageEngine"]
     ),
-    module(
-      "SecurityRules",
-      in: "emulator",
-      ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
-    ),
+    module("SecurityRules", in: "emulator", ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]),
     module(
       "HTTPSupport",
       in: "Sources/Wire",
-      [
-        "FlowControl", "HTTPMessages", "JSONText", "StatusCodes", "DequeModule", "HTTPTypes",
-        "Logging", "NIOCore",
-        "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
-      ]
+      ["FlowControl", "HTTPMessages", "JSONText", "LibC", "StatusCodes", "DequeModule", "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle"]
     ),
     module(
       "FirestoreWire",
@@ -212,20 +202,12 @@ func modules() -> [Target] {
     module(
       "DocumentStore",
       in: "emulator/Firestore",
-      [
-        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "QueryEngine",
-        "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging",
-        "ServiceLifecycle",
-      ]
+      ["DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "LibC", "QueryEngine", "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging", "ServiceLifecycle"]
     ),
     module(
       "WorkerPool",
       in: "Sources/Server",
-      [
-        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "Manifests",
-        "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1",
-        "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage",
-      ]
+      ["FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "LibC", "Manifests", "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage"]
     ),
     module(
       "FirestoreClient",
@@ -259,10 +241,7 @@ func modules() -> [Target] {
     module(
       "DataExport",
       in: "emulator",
-      [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText",
-        "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
-      ]
+      ["DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf"]
     ),
     module(
       "TriggerDelivery",
@@ -294,35 +273,19 @@ func modules() -> [Target] {
     module(
       "FunctionsRuntime",
       in: "Sources/Author",
-      [
-        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl",
-        "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "Invocation", "InvocationContext", "JSONText", "Manifests", "OutboundHTTP", "Schedules",
-        "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
-        "UnixSignals",
-      ]
+      ["DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation", "InvocationContext", "JSONText", "LibC", "Manifests", "OutboundHTTP", "Schedules", "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf", "UnixSignals"]
     ),
     module(
       "Deployment",
       in: "Sources/Server",
-      [
-        "Events", "Identifiers", "JSONText", "Manifests", "Schedules", "StatusCodes", "WorkerPool",
-        "DequeModule", "Logging", "Subprocess", "SystemPackage",
-      ]
+      ["Events", "Identifiers", "JSONText", "LibC", "Manifests", "Schedules", "StatusCodes", "WorkerPool", "DequeModule", "Logging", "Subprocess", "SystemPackage"]
     ),
 
     // 6: assembly
     module(
       "EmulatorSuite",
       in: "Sources/Server",
-      [
-        "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs",
-        "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "JSONText", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes",
-        "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex",
-        "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
-      ]
+      ["DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex", "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf"]
     ),
   ]
 }
@@ -333,12 +296,7 @@ func topLayer() -> [Target] {
     program(
       "HearthCLI",
       in: "Sources/Server",
-      [
-        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
-        "HTTPMessages", "Identity", "JSONText", "Manifests", "OutboundHTTP", "SecurityRules",
-        "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess",
-        "SystemPackage",
-      ],
+      ["CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs", "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess", "SystemPackage"],
       // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
@@ -423,7 +381,7 @@ func starter() -> [Target] {
 func testSupport() -> [Target] {
   [
     module("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
-    module("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
+    module("DiskSimulation", in: "Tests", ["LibC", "CSQLite", "TestSupport"]),
     module("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
     module("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
     module(
@@ -449,14 +407,14 @@ func testSupport() -> [Target] {
     program(
       "SampleFunctions",
       in: "Tests",
-      ["FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
+      ["LibC", "FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
     ),
     program(
       "Benchmarks",
       in: "Tests",
       [
-        "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "DocumentModel",
-        "Identity", "SecurityRules", "ArgumentParser",
+        "LibC", "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels",
+        "DocumentModel", "Identity", "SecurityRules", "ArgumentParser",
         "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess",
         "SystemPackage",
         "UnixSignals",

@@ -1,14 +1,7 @@
+import LibC
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A minimal HTTP server on NIO, the baseline for callables.
 ///

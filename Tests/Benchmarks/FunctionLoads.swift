@@ -1,14 +1,7 @@
 import Foundation
+import LibC
 import NIOCore
 import NIOPosix
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The project folder from which `hearth start` reads the functions' settings.
 struct FunctionsProject: Sendable {

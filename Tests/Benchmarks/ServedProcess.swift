@@ -1,4 +1,5 @@
 import Foundation
+import LibC
 import Subprocess
 import Synchronization
 
@@ -6,14 +7,6 @@ import Synchronization
   import System
 #else
   import SystemPackage
-#endif
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// The address of a service.

@@ -1,19 +1,12 @@
 import DiskSimulation
 import Dispatch
+import LibC
 import SQLiteStorage
 import StatusCodes
 import StorageEngine
 import Synchronization
 import Testing
 import TestSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 @Suite("The storage engine on a failing disk")
 struct DiskFaultTests {

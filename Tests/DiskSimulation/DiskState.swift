@@ -1,13 +1,6 @@
 import CSQLite
+import LibC
 import TestSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The contents and planned failures of a disk; protected by the disk's lock.
 struct DiskState: Sendable {

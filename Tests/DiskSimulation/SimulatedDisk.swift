@@ -1,14 +1,7 @@
 import CSQLite
+import LibC
 import Synchronization
 package import TestSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// An in-memory disk below one data folder that loses power, fails or fills up on demand.
 ///

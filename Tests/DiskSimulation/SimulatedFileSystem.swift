@@ -1,13 +1,6 @@
 import CSQLite
+import LibC
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The VFS that SQLite calls; it finds the disk by the folder of a file's path.
 ///

@@ -1,16 +1,10 @@
 import Foundation
 import Identifiers
 import StatusCodes
+import LibC
+import TestSupport
 import Testing
 import TestSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 @testable import EmulatorSuite
 

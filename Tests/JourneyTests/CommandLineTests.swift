@@ -1,16 +1,9 @@
 import Foundation
+import LibC
 import OutboundHTTP
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The command line as a script sees it: exit status, stdout and stderr.
 @Suite("Command line", .serialized, .timeLimit(.minutes(5)))

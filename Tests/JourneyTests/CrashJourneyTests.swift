@@ -1,15 +1,8 @@
 import Foundation
+import LibC
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// Kills the suite and its workers at random moments and checks that nothing acknowledged is lost.
 ///

@@ -1,16 +1,9 @@
 import EmulatorSuite
 import Foundation
+import LibC
 import OutboundHTTP
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The sample functions, started as Xcode or lldb starts an executable.
 @Suite("Journeys with a debugger", .serialized, .timeLimit(.minutes(5)))

@@ -1,16 +1,9 @@
 import EmulatorSuite
 import Foundation
+import LibC
 import OutboundHTTP
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// Stops of the suite while clients wait for responses or have disconnected.
 @Suite("Journeys through stops", .serialized, .timeLimit(.minutes(5)))

@@ -1,16 +1,9 @@
 import EmulatorSuite
 import Foundation
 import Identity
+import LibC
 import OutboundHTTP
 import TestSupport
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// A real `hearth start` with the sample functions, in its own folder.
 ///

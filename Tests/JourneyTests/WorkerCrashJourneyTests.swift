@@ -1,17 +1,10 @@
 import EmulatorSuite
 import Foundation
+import LibC
 import Synchronization
 import OutboundHTTP
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// Workers that are killed at random moments under load; `HEARTH_JOURNEYS` scales the duration.
 @Suite("Journeys through dying workers", .serialized, .timeLimit(.minutes(10)))

@@ -1,14 +1,7 @@
 import FunctionsRuntime
 
 import Foundation
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// Callables that harm their worker as a faulty function could.
 struct SampleFaults: Sendable {

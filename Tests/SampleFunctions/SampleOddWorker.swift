@@ -1,12 +1,5 @@
 import Foundation
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// A worker that violates the protocol, written without the runtime library.
 ///
@@ -111,12 +104,6 @@ struct SampleOddWorker {
         bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
-    #if canImport(Glibc)
-      return status == 0 && Glibc.listen(listener, 16) == 0 ? listener : -1
-    #elseif canImport(Musl)
-      return status == 0 && Musl.listen(listener, 16) == 0 ? listener : -1
-    #else
-      return status == 0 && Darwin.listen(listener, 16) == 0 ? listener : -1
-    #endif
+    return status == 0 && LibC.listen(listener, 16) == 0 ? listener : -1
   }
 }

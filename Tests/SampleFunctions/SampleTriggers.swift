@@ -1,12 +1,5 @@
 import FunctionsRuntime
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// Triggers that record their events in a file and fail as their names say.
 struct SampleTriggers: Sendable {

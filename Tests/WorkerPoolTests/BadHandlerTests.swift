@@ -8,14 +8,7 @@ import Testing
 import TestSupport
 
 @testable import WorkerPool
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// Handlers that harm their worker: each has a defined outcome and harms nothing else.
 @Suite("Bad handlers", .timeLimit(.minutes(5)))

@@ -1,13 +1,6 @@
 import Foundation
 import StatusCodes
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The destination of an export, which is written beside it and moved once all of it is on disk.
 ///

@@ -1,12 +1,5 @@
 import StatusCodes
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The metadata of one file of lines.
 struct ExportedFile: Codable, Sendable, Hashable {

@@ -1,13 +1,6 @@
 import CCurl
+import LibC
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The owner of the thread that drives libcurl, and of the thread's mailbox.
 ///

@@ -1,12 +1,5 @@
 import CCurl
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The loop of the engine's thread, which starts, drives and ends transfers.
 ///

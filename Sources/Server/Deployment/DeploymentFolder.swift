@@ -1,18 +1,11 @@
 import JSONText
 import Manifests
+import LibC
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
-#endif
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
 #endif
 
 /// The `DATA/deployments` folder, with a folder per deployment and the current one's ID.

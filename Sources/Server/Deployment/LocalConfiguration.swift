@@ -4,13 +4,7 @@
   import Foundation
 #endif
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The variables and secrets of a functions source, for a person to read and change.
 ///
@@ -104,13 +98,7 @@ package struct LocalConfiguration: Sendable {
   }
 
   private static func write(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
-    #if canImport(Darwin)
-      Darwin.write(descriptor, bytes.baseAddress, bytes.count)
-    #elseif canImport(Musl)
-      Musl.write(descriptor, bytes.baseAddress, bytes.count)
-    #else
-      Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-    #endif
+    LibC.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
   private static func failure(_ path: String) -> DeploymentError {

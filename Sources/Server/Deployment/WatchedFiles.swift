@@ -4,13 +4,7 @@
   import Foundation
 #endif
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// A scanner that finds the files whose contents have changed since the last scan.
 ///

@@ -1,13 +1,6 @@
 import ArgumentParser
 import CMemory
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// `hearth`: the command line of the emulator suite.
 @main

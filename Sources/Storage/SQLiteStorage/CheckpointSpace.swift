@@ -1,12 +1,5 @@
+import LibC
 import StorageEngine
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// A check of whether the disk has enough space to move the whole log into the database file.
 ///

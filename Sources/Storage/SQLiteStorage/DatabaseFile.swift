@@ -1,12 +1,5 @@
+import LibC
 import StorageEngine
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The identity of the database file: its owner, its version and its creation.
 enum DatabaseFile {

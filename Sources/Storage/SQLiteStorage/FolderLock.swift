@@ -1,12 +1,5 @@
+import LibC
 import StorageEngine
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The exclusive lock of one process on a data folder.
 ///

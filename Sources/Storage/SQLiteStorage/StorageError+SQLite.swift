@@ -1,13 +1,6 @@
 import CSQLite
+import LibC
 import StorageEngine
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// An error of SQLite, as the cause of a `StorageError`.
 struct SQLiteError: Error, CustomStringConvertible {

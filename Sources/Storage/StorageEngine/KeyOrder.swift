@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The order of keys in every engine: by unsigned bytes, with a prefix before longer keys.
 package enum KeyOrder {

@@ -1,17 +1,10 @@
 package import HTTPMessages
+import LibC
 package import Logging
 package import NIOCore
 import NIOHTTP1
 import NIOPosix
 import ServiceLifecycle
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A responder that handles requests with a whole body without a task.
 ///

@@ -1,13 +1,6 @@
+import LibC
 import NIOCore
 package import StatusCodes
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The address at which a server listens.
 package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {

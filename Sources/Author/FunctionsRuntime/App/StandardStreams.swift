@@ -1,14 +1,7 @@
 import Dispatch
-import Synchronization
-
 // The C libraries declare `stdout` as a variable, which Swift treats as shared mutable state.
-#if canImport(Darwin)
-  @preconcurrency import Darwin
-#elseif canImport(Glibc)
-  @preconcurrency import Glibc
-#elseif canImport(Musl)
-  @preconcurrency import Musl
-#endif
+@preconcurrency import LibC
+import Synchronization
 
 /// The standard streams of the worker, which connect it to the server that started it.
 enum StandardStreams {
@@ -41,13 +34,7 @@ enum StandardStreams {
   }
 
   private static func exit(_ status: Int32) -> Never {
-    #if canImport(Darwin)
-      Darwin.exit(status)
-    #elseif canImport(Glibc)
-      Glibc.exit(status)
-    #elseif canImport(Musl)
-      Musl.exit(status)
-    #endif
+    LibC.exit(status)
   }
 
   /// Ends the process when standard input ends, because then the server that started it is gone.

@@ -1,16 +1,9 @@
 import HTTPSupport
+import LibC
 import Logging
 import Manifests
 import ServiceLifecycle
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A service that keeps a worker started by hand registered with a suite until the worker ends.
 ///

@@ -1,14 +1,7 @@
 import Foundation
 import Identifiers
 import StatusCodes
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The folder for everything that a suite stores, created on demand.
 struct DataFolder: Sendable {

@@ -3,14 +3,7 @@ import Foundation
 import Identifiers
 import Identity
 import StatusCodes
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 /// The files through which other processes find a running suite.
 ///

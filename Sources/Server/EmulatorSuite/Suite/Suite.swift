@@ -9,6 +9,7 @@ import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
 import Identifiers
+import LibC
 package import Logging
 import QueryEngine
 import ServiceLifecycle
@@ -21,14 +22,6 @@ import TriggerDelivery
 import VectorEmulator
 import VectorIndex
 import WorkerPool
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The whole suite in one process: storage, emulators, workers and control API.
 ///

@@ -1,14 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// `hearth top`: shows the functions' figures, refreshed every second.
 struct Top: AsyncParsableCommand {

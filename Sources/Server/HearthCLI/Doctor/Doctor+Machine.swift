@@ -1,13 +1,6 @@
 import EmulatorSuite
 import Foundation
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
+import LibC
 
 extension Doctor {
   /// Checks of the machine that the suite runs on.

@@ -1,15 +1,8 @@
 import Dispatch
 import FlowControl
 import Foundation
+import LibC
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// A writer that sends lines to a file descriptor in order, from its own thread.
 ///
@@ -104,13 +97,7 @@ final class LineWriter: Sendable {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let written = bytes.withUnsafeBytes { buffer in
-        #if canImport(Darwin)
-          Darwin.write(descriptor, buffer.baseAddress, buffer.count)
-        #elseif canImport(Musl)
-          Musl.write(descriptor, buffer.baseAddress, buffer.count)
-        #else
-          Glibc.write(descriptor, buffer.baseAddress, buffer.count)
-        #endif
+        LibC.write(descriptor, buffer.baseAddress, buffer.count)
       }
       if written > 0 {
         bytes = bytes.dropFirst(written)

@@ -1,16 +1,9 @@
 import Dispatch
 import Foundation
 import FunctionLogs
+import LibC
 import Logging
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The output of this process for a person: results on stdout, the rest on stderr.
 ///

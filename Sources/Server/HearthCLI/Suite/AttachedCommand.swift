@@ -1,4 +1,5 @@
 import ArgumentParser
+import LibC
 import Subprocess
 import Synchronization
 
@@ -6,13 +7,6 @@ import Synchronization
   import System
 #else
   import SystemPackage
-#endif
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
 #endif
 
 /// A command that shares this process's terminal and receives the signals meant for it.

@@ -1,12 +1,5 @@
+import LibC
 import OutboundHTTP
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The consequences of listening beyond this machine, for the user who requested it.
 enum LocalNetwork {

@@ -1,13 +1,6 @@
 import Foundation
+import LibC
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// The handler of the signals that stop this process, on a thread of its own.
 ///
@@ -62,12 +55,6 @@ enum SignalTrap {
   }
 
   private static func makePipe(_ ends: inout [CInt]) -> CInt {
-    #if canImport(Darwin)
-      Darwin.pipe(&ends)
-    #elseif canImport(Musl)
-      Musl.pipe(&ends)
-    #else
-      Glibc.pipe(&ends)
-    #endif
+    LibC.pipe(&ends)
   }
 }

@@ -1,6 +1,7 @@
 import JSONText
 import FlowControl
 import FunctionLogs
+import LibC
 import NIOPosix
 import Synchronization
 
@@ -8,13 +9,6 @@ import Synchronization
   import FoundationEssentials
 #else
   import Foundation
-#endif
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// A writer that appends log lines as JSON to `functions.jsonl` and rotates the file.

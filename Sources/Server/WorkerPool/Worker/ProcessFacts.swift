@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import LibC
 
 /// System queries and controls for a worker's process and its descendants.
 ///
@@ -119,11 +113,7 @@ enum ProcessFacts {
       let descriptor = open(path, O_WRONLY | O_CLOEXEC)
       guard descriptor >= 0 else { return }
       defer { close(descriptor) }
-      #if canImport(Musl)
-        _ = Musl.write(descriptor, text, text.utf8.count)
-      #else
-        _ = Glibc.write(descriptor, text, text.utf8.count)
-      #endif
+      _ = LibC.write(descriptor, text, text.utf8.count)
     }
 
     private static func contents(_ path: String) -> [UInt8]? {

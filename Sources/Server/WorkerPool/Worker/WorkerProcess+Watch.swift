@@ -1,15 +1,8 @@
+import LibC
 import Logging
 import NIOCore
 import Subprocess
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 extension WorkerProcess {
   /// An event in the life of a running process.

@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPTypes
 import Invocation
+import LibC
 import Logging
 import Manifests
 import NIOCore
@@ -8,13 +9,6 @@ import StatusCodes
 import Subprocess
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 #if canImport(System)
   import System
 #else

@@ -314,7 +314,7 @@ private enum Architecture {
   static let columnsMax = 100
 
   static let layers: [String: Int] = [
-    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0,
+    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0, "LibC": 0,
     "DocumentModel": 1, "JSONText": 1, "StatusCodes": 1, "FlowControl": 1, "Identifiers": 1,
     "InvocationContext": 1, "FunctionLogs": 1, "LinearRegex": 1, "FirestoreProtos": 1,
     "Identity": 2, "Events": 2, "Schedules": 2, "StorageEngine": 2, "OutboundHTTP": 2,

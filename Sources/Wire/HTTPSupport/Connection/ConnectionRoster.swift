@@ -1,14 +1,7 @@
+import LibC
 package import Logging
 import NIOCore
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The connections of several ports together, limited in number.
 ///

@@ -1,12 +1,7 @@
 import DequeModule
 import Foundation
+import LibC
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The reads that take more than one part, and the part of the event log they still need.
 ///
