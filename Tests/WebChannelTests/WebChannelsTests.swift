@@ -80,7 +80,7 @@ struct WebChannelsTests {
     let end = try #require(sent.firstRange(of: #",["close"]]"#))
     #expect(
       sent[..<end.lowerBound].contains(
-        #",[{"error":{"code":404,"message":"No \"such\" thing","status":"NOT_FOUND"}}]],"#
+        #",[{"error":{"code":404,"message":"No \"such\" thing","status":"NOT_FOUND"}}]]"#
       )
     )
     // The acknowledgement of the last array ends the session.
