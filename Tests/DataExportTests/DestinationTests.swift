@@ -125,7 +125,7 @@ struct DestinationTests {
     #expect(try names == ["export"])
   }
 
-  @Test("A second export to the same place is told to wait")
+  @Test("A second export to the same folder is refused while the first runs")
   func concurrent() async throws {
     let first = try ExportDestination(path: path, replaces: true) { _ in true }
     #expect(await failure { try await export(2) }?.statusCode == .aborted)

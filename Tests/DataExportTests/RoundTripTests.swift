@@ -180,7 +180,7 @@ struct RoundTripTests {
     #expect(name.database == moved && elsewhere.database.project == "other")
   }
 
-  @Test("Documents of the same name are replaced and others stay, unless told to empty all")
+  @Test("Documents of the same name are replaced and others stay, unless `replace` is set")
   func mergeAndReplace() async throws {
     let first = Fixture()
     try await first.write([document("c/a", ["n": .integer(1)]), document("c/b")])
@@ -200,7 +200,7 @@ struct RoundTripTests {
     #expect(second.vectors.indexes().map(\.name) == ["ix"])
   }
 
-  @Test("Only an import that is told to makes events, one for each difference")
+  @Test("Only an import that fires triggers creates events, one for each difference")
   func events() async throws {
     let first = Fixture()
     try await first.write([document("c/a"), document("c/b")])

@@ -65,7 +65,7 @@ struct FunctionsBuilderTests {
     #expect(error?.message.contains("Deploy without --no-build") == true)
   }
 
-  @Test("A failed build tells the compiler's errors")
+  @Test("A failed build reports the compiler's errors")
   func fails() async throws {
     try source.write("fail", "")
     let error = await #expect(throws: DeploymentError.self) { try await build() }

@@ -21,7 +21,7 @@ struct StartHistoryTests {
     #expect(history.afterRestart == history)
   }
 
-  @Test("A start that was survived, or ended as the server was told to stop, clears the count")
+  @Test("A start that is survived, or ends because the server stops, resets the count")
   func survived() {
     var history = StartHistory()
     history.begin("a", takingOver: nil)

@@ -263,7 +263,7 @@ struct CommitPlanTests {
     #expect(plan.results(at: time(777)).map(\.updateTime) == [time(777), time(777), nil])
   }
 
-  @Test("Writing what is stored changes nothing and tells the old version")
+  @Test("Writing the stored value changes nothing and returns the old version")
   func noOps() {
     let stored = document("c/d", ["a": .integer(3), "b": .array([.null])])
     let writes = [
@@ -355,7 +355,7 @@ struct CommitPlanTests {
     #expect(values == [.timestamp(time(9_000)), .timestamp(time(9_000))])
   }
 
-  @Test("A verify changes nothing and tells no version")
+  @Test("A verify changes nothing and returns no version")
   func verifies() {
     let plan = plan([verify("c/d", if: .exists(true))], over: document("c/d"))
 

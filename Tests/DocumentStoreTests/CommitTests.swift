@@ -116,7 +116,7 @@ struct CommitTests {
     }
   }
 
-  @Test("The event tells who committed")
+  @Test("The event contains the identity of the committer")
   func auth() async throws {
     let fixture = StoreFixture()
     let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
@@ -233,7 +233,7 @@ struct CommitTests {
     #expect(try await fixture.events().count == 300)
   }
 
-  @Test("A reset leaves nothing of its database, tells listeners only and ends its transactions")
+  @Test("A reset empties its database, notifies only listeners and ends its transactions")
   func reset() async throws {
     let fixture = StoreFixture()
     let other = DatabaseName(project: "p", database: "other")

@@ -43,7 +43,7 @@ struct ListenMemoryTests {
     fixture.store.openListener(database: database, auth: .admin, memory: memory)
   }
 
-  @Test("A page that nobody waits for is not read", arguments: ["close", "remove", "drop"])
+  @Test("A page without a waiting listener is not read", arguments: ["close", "remove", "drop"])
   func readsStop(_ end: String) async throws {
     let fixture = StoreFixture(configuration: .init(queryPageDocumentsMax: 1))
     try await withListeners(fixture) { fixture in
@@ -71,7 +71,7 @@ struct ListenMemoryTests {
     }
   }
 
-  @Test("Documents are not read for a window that nobody waits for any longer")
+  @Test("Documents are not read for a window whose listener has left")
   func windowReadsStop() async throws {
     let fixture = StoreFixture(configuration: .init(queryPageDocumentsMax: 1))
     for index in 0..<5 { try await fixture.commit(set("c/d\(index)")) }

@@ -199,7 +199,7 @@ struct ListenTests {
     }
   }
 
-  @Test("The hub ends though listeners wait for a commit of which nobody tells any more")
+  @Test("The hub ends although listeners wait for a commit that is never announced")
   func end() async throws {
     let fixture = StoreFixture()
     let telling = Task { try await fixture.store.hub.run(for: fixture.store) }

@@ -263,7 +263,7 @@ struct LockTableTests {
     #expect(table.release(one) == [.granted(late)])
   }
 
-  @Test("What was read to be written stays so when a commit gives back its locks")
+  @Test("Documents read for writing stay locked when another commit releases its locks")
   func releaseCommitOfUpdate() throws {
     var table = LockTable()
     #expect(table.request(update("a"), by: one).reception == .granted)
@@ -448,7 +448,7 @@ struct LockTableTests {
     #expect(outcome.actions == [.aborted(second), .granted(first)])
   }
 
-  @Test("Whatever happens, nobody holds against another, nobody is stuck, all is given back")
+  @Test("In random sequences, locks never conflict, no waiter is stuck and all locks are released")
   func randomWalk() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(seed: seed)

@@ -254,7 +254,7 @@ struct ReadTests {
     #expect(fixture.storage.readsBegun - begun <= 1)
   }
 
-  @Test("A query of an older time shows it to its last part, whatever is written meanwhile")
+  @Test("A query at a past time shows that time to its last part despite concurrent writes")
   func partsOfThePast() async throws {
     let fixture = StoreFixture(
       configuration: .init(queryPageDocumentsMax: 2, queryCandidatesMax: 2)

@@ -226,7 +226,7 @@ struct TransactionTests {
     #expect(fixture.store.locks.isEmpty)
   }
 
-  @Test("A waiting write that a query holds off does not hold the document meanwhile")
+  @Test("A write that waits for a query does not lock the document while it waits")
   func waitingHoldsNothing() async throws {
     // transaction          plain
     // query c

@@ -47,7 +47,7 @@ struct WrongPortTests {
     #expect(WrongPort.service(answering: path, project: "demo-test") == service)
   }
 
-  @Test("A client at the wrong port is told the right one, and the log says so once")
+  @Test("A client at the wrong port receives the right address, which is logged once")
   func refusal() async throws {
     let wrongPort = wrongPort(of: .functions)
     let path = "/v1/projects/demo-test/databases/(default)/documents/a/b"

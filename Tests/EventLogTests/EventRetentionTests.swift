@@ -65,7 +65,7 @@ struct EventRetentionTests {
     }
   }
 
-  @Test("Records that a read under way needs stay, and nobody is blamed for them")
+  @Test("Records needed by a running read are kept, and no follower is blamed for them")
   func keepsNeeded() async throws {
     let needed = Mutex<UInt64?>(1)
     let fixture = Fixture(bytesMax: 1, needed: { needed.withLock { $0 } })
@@ -209,7 +209,9 @@ struct EventRetentionTests {
     }
   }
 
-  @Test("A follower that asks for trimmed records is told; one that asks for all is not")
+  @Test(
+    "A follower that requests trimmed records receives an error; one that requests all does not"
+  )
   func trimmedRecordsAreMissed() async throws {
     let fixture = Fixture(bytesMax: 1)
     let storage = fixture.storage

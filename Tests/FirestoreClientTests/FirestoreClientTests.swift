@@ -117,7 +117,7 @@ struct DocumentCallTests {
     #expect(error?.message == "index missing")
   }
 
-  @Test("A user's token goes along, and nobody's does not")
+  @Test("A user's token is sent, and no token for an unauthenticated client")
   func credentials() async throws {
     let http = ScriptedHTTP("[]", "[]")
     let store = firestore(http)

@@ -9,7 +9,7 @@ struct CredentialTests {
   private let read = #"{"name":"projects/demo-psst/databases/(default)/documents/c/a"}"#
 
   @Test(
-    "Owner, a test token and nobody get in; the store decides what they may",
+    "The administrator, a user and an unauthenticated caller are accepted; the store decides on access",
     arguments: EndpointKind.allCases
   )
   func accepted(endpoint: EndpointKind) async throws {

@@ -71,7 +71,7 @@ let queryScenarios: [Scenario] = [
     ]
   ),
   Scenario(
-    "An offset is counted, a projection cuts, and an empty result still tells its time",
+    "Offsets are counted, projections reduce fields, and an empty result has a read time",
     [
       people,
       .ok(

@@ -30,7 +30,7 @@ struct BoundedQueueTests {
     #expect(queue.isEmpty)
   }
 
-  @Test("Gaps that nobody has read yet become one")
+  @Test("Unread gaps become one")
   func gapsJoin() {
     var queue = BoundedQueue<Int>(bytesMax: 2 * (10 + Self.entry))
     for number in 1...6 { queue.append(number, bytes: 10) }
@@ -84,7 +84,7 @@ struct BoundedQueueTests {
     #expect(await sum >= 100)
   }
 
-  @Test("The source hears that its reader has left")
+  @Test("The source learns that its reader has left")
   func readerLeaves() async {
     await confirmation { left in
       let (stream, source) = BoundedStream<Int>.make(bytesMax: 1000)

@@ -135,7 +135,7 @@ struct FunctionCallTests {
   }
 
   @Test(
-    "A failed invocation becomes a callable's error that tells nothing of the worker's output",
+    "A failed invocation becomes a callable's error without any output of the worker",
     arguments: [
       (InvocationError.Kind.overloaded, 429, "RESOURCE_EXHAUSTED"),
       (.cannotStart, 503, "UNAVAILABLE"),
@@ -239,7 +239,7 @@ struct FunctionCallTests {
     #expect(await response.status.code == 503)
   }
 
-  @Test("Who reads a stream is told of every failure by an event, with status 200")
+  @Test("A client that reads a stream receives every failure as an event, with status 200")
   func streamedFailures() async throws {
     let invoker = InvokerStub { _ in .failure(InvocationError(.overloaded, "full")) }
     for (path, status) in [

@@ -261,7 +261,7 @@ struct CallableProtocolTests {
     #expect(try await harness.call("echo", body).headers[.accessControlAllowOrigin] == nil)
   }
 
-  @Test("Tokens: none is nobody, a good one its user, owner the administrator")
+  @Test("No token is an unauthenticated caller, a valid one its user, owner the administrator")
   func tokens() async throws {
     let harness = try harness()
     let alice = "Bearer \(try UnsignedTokenIssuer.issue(uid: "alice"))"
@@ -310,7 +310,7 @@ struct CallableProtocolTests {
     )
   }
 
-  @Test("A function may refuse calls without a valid App Check token, and hear of used ones")
+  @Test("A function may refuse calls without a valid App Check token and sees whether it was used")
   func appCheck() async throws {
     let harness = try HostHarness {
       OnCall<FirestoreValue, _>("enforced", options: .init(enforceAppCheck: true)) { request in

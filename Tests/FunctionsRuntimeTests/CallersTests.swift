@@ -80,7 +80,9 @@ struct CallersTests {
     }
   }
 
-  @Test("A function for users refuses who is nobody, and the administrator, who has no uid")
+  @Test(
+    "A function for users refuses unauthenticated callers and the administrator, who has no uid"
+  )
   func users() async throws {
     let harness = try harness()
     for caller in [Caller.nobody, .owner] {
@@ -151,7 +153,7 @@ struct CallersTests {
     #expect(harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == ["Failure()"])
   }
 
-  @Test("Who may not call is not told what is wrong with their data")
+  @Test("A caller without permission does not learn what is wrong with the data")
   func beforeData() async throws {
     let harness = try harness()
     for (name, status) in [("users", 401), ("trainers", 401), ("auditors", 403)] {

@@ -84,7 +84,7 @@ struct DocumentEventTests {
     #expect(deletions.all == [update.before])
   }
 
-  @Test("A written event tells by its case what happened")
+  @Test("The case of a written event says what happened")
   func written() async throws {
     let seen = Seen<DocumentWrite<Message>>()
     let harness = try HostHarness {

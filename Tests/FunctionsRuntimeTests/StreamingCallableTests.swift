@@ -120,7 +120,7 @@ struct StreamingCallableTests {
     )
   }
 
-  @Test("A refused caller is told by an event, with status 200")
+  @Test("A refused caller receives an event, with status 200")
   func refusals() async throws {
     let harness = try harness()
     let replies = [
@@ -236,7 +236,7 @@ struct StreamingCallableTests {
     #expect(text.hasSuffix("\"status\":\"DEADLINE_EXCEEDED\"}}\n\n"))
   }
 
-  @Test("Where nobody else minds the time, a stream that runs out of it ends with an event")
+  @Test("Without a gateway, a stream that exceeds its time limit ends with an event")
   func deadline() async throws {
     let app = FunctionsApp {
       OnStreamingCall<FirestoreValue, _, Int>("hang") { _, stream in

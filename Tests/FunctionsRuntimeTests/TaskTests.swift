@@ -27,7 +27,7 @@ struct TaskTests {
 
   private let json = [("Content-Type", "application/json")]
 
-  @Test("A task arrives decoded with what its queue tells of it, and success is 204")
+  @Test("A task arrives decoded with its queue's metadata, and success is 204")
   func dispatched() async throws {
     let seen = Seen<TaskRequest<Job>>()
     let harness = try HostHarness { OnTaskDispatched<Job>("work") { seen.add($0) } }

@@ -49,7 +49,7 @@ struct WorkerSettingsTests {
     #expect(!settings.endsWithStandardInput)
   }
 
-  @Test("What a Functions Framework is told is taken over")
+  @Test("The environment variables of the Functions Framework are adopted")
   func framework() throws {
     let settings = try WorkerSettings(environment: [
       "FUNCTION_SIGNATURE_TYPE": "cloudevent", "CLOUD_RUN_TIMEOUT_SECONDS": "300",

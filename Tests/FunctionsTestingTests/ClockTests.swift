@@ -129,7 +129,7 @@ struct ClockTests {
     }
   }
 
-  @Test("A scheduled function runs now when asked, and tells how it ended")
+  @Test("A scheduled function can be run immediately and reports its outcome")
   func runNow() async throws {
     try await withNightly("0 3 * * *") { suite, nightly in
       let run = try await suite.runSchedule(nightly)

@@ -43,7 +43,7 @@ struct ExpectedRunsTests {
     }
   }
 
-  @Test("What differs is listed: too many, too few, and those nobody expected")
+  @Test("Differences are listed: too many runs, too few, and unexpected ones")
   func differences() async throws {
     try await Sample.withChain { suite, chain in
       func run() async throws {

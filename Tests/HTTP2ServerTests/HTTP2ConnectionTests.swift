@@ -422,7 +422,7 @@ struct HTTP2ConnectionTests {
     #expect(rest.last?.flags == HTTP2Flag.endStream | HTTP2Flag.endHeaders)
   }
 
-  @Test("A connection without calls is told to go after its idle time, one with a call is not")
+  @Test("A connection without calls receives GOAWAY after its idle time, one with a call does not")
   func idle() throws {
     let bounds = GRPCServer.Configuration(idleTimeMax: .zero)
     let idle = try Peer(bounds)

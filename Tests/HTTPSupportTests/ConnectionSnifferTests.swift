@@ -87,7 +87,7 @@ struct ConnectionSnifferTests {
     #expect(!channel.isActive)
   }
 
-  @Test("A client that never says what it speaks is closed after the time, not before")
+  @Test("A connection whose client sends nothing is closed after the time limit, not before")
   func timesOut() throws {
     try channel.writeInbound(ByteBuffer(string: "P"))
     channel.embeddedEventLoop.advanceTime(by: .seconds(9))

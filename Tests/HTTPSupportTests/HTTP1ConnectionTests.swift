@@ -308,7 +308,7 @@ struct HTTP1ConnectionTests {
   }
 
   @Test(
-    "Who sends a long body before looking gets the refusal of it, and an end",
+    "A client that sends a long refused body before reading receives the refusal, then the end",
     arguments: ["Content-Length: 33554432\r\nConnection: close", "Transfer-Encoding: chunked"]
   )
   func unreadBody(fields: String) async throws {
@@ -347,7 +347,7 @@ struct HTTP1ConnectionTests {
     }
   }
 
-  @Test("A short body that nobody reads is skipped, and the next request answered")
+  @Test("A short unread body is skipped, and the next request is handled")
   func skippedBody() async throws {
     let body = String(repeating: "x", count: 100_000)
     try await withService(responder: refuses) { address, _ in
@@ -361,7 +361,7 @@ struct HTTP1ConnectionTests {
   }
 
   @Test(
-    "Who waits for a word before sending a body that nobody wants gets the refusal, and an end",
+    "A client that expects 100-continue for a refused body receives the refusal, then the end",
     arguments: ["Content-Length: 100000", "Transfer-Encoding: chunked"]
   )
   func refusedExpectation(length: String) async throws {
@@ -412,7 +412,7 @@ struct HTTP1ConnectionTests {
     #expect(try await answer(to: "", configuration).isEmpty)
   }
 
-  @Test("Who reads no response gets no further ones, and holds up nobody else")
+  @Test("A client that reads no responses receives no further ones and delays no other client")
   func slowReader() async throws {
     let answered = Mutex(0)
     let large: HTTPService.Responder = { request, _ in

@@ -65,7 +65,7 @@ struct ImmediateResponderTests {
     }
   }
 
-  @Test("What is screened is refused before anybody hears of it")
+  @Test("A screened request is refused before any responder receives it")
   func screened() async throws {
     try await withService(immediate: ImmediateEcho(), responder: long) { address, _ in
       try await RawConnection.with(address) { client in

@@ -234,7 +234,7 @@ struct JSONReplyTests {
     #expect(reply.headers[.contentType] == "application/json; charset=utf-8")
   }
 
-  @Test("Errors carry their status; those without one tell the client nothing")
+  @Test("Errors carry their status; the text of an error without one is not sent")
   func errors() async throws {
     struct Secret: Error {}
     let large = Response.error(BodyTooLargeError(bytesMax: 7), httpStatus: 413)

@@ -32,7 +32,7 @@ struct TransferBudgetTests {
       #expect(second.set(30))
       #expect(first.add(10))
     }
-    #expect(budget.heldBytes == 70, "A hold gives back what it has with its end.")
+    #expect(budget.heldBytes == 70, "A hold releases its bytes when it ends.")
     first.remove(1000)
     #expect(budget.heldBytes == 0)
   }

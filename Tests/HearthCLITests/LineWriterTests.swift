@@ -46,7 +46,7 @@ struct LineWriterTests {
     #expect(numbers == Array(0..<Self.linesMany))
   }
 
-  @Test("Writing ends though nobody reads; who reads later learns how many lines were dropped")
+  @Test("Writing ends without a reader; a later reader learns how many lines were dropped")
   func unread() async {
     let pipe = Pipe()
     let writer = writer(to: pipe, bytesMax: 100_000)
@@ -70,7 +70,7 @@ struct LineWriterTests {
     #expect(numbers.count == lines.count - 1)
   }
 
-  @Test("A flush gives up at its deadline when nobody reads")
+  @Test("A flush without a reader ends at its deadline")
   func flushIsBounded() async {
     let pipe = Pipe()
     let writer = writer(to: pipe)
@@ -83,7 +83,7 @@ struct LineWriterTests {
     #expect(await flush(writer, until: .distantFuture))
   }
 
-  @Test("A reader that has gone loses the lines and holds up nobody")
+  @Test("Lines for a reader that has gone are dropped, without delaying others")
   func readerGone() async {
     signal(SIGPIPE, SIG_IGN)
     let pipe = Pipe()

@@ -47,7 +47,7 @@ struct DebuggerJourneyTests {
     return try JSONDecoder().decode(Reply<Result>.self, from: Data(reply.body)).result
   }
 
-  @Test("It runs all functions in the suite's environment, its own too, until it is told to end")
+  @Test("It runs all functions with the suite's and its own environment until it is stopped")
   func takesOver() async throws {
     let project = try JourneyProject()
     let suite = try SuiteProcess(project)

@@ -78,7 +78,7 @@ struct ExportJourneyTests {
     #expect(!names.contains { $0.contains("hearth-export") })
   }
 
-  @Test("Functions fire for an import only when it is told so", arguments: [false, true])
+  @Test("Functions fire for an import only with --fire-triggers", arguments: [false, true])
   func triggers(fires: Bool) async throws {
     let seed = try JourneyProject()
     let folder = seed.folder.path("export")

@@ -33,7 +33,7 @@ struct StubStateTests {
     body(response)["choices"]?.items?.first?["message"]?["content"]?.text
   }
 
-  @Test("A chat call that nobody scripted is an error")
+  @Test("A chat call without a scripted reply is an error")
   func unscripted() throws {
     var stub = StubState()
     #expect(code(stub.answer(say("hi"))) == "unscripted")
@@ -157,7 +157,7 @@ struct StubStateTests {
     #expect(abs(similarity(wordy, words.vector(of: "oats", dimension: 512))) < 0.3)
   }
 
-  @Test("A stream's events tell what the whole answer tells")
+  @Test("A stream's events add up to the whole response")
   func stream() throws {
     let reply = ScriptedReply(
       content: "Knees 🏋️ need rest, always.",

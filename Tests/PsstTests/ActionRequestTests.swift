@@ -55,7 +55,7 @@ struct ActionRequestTests {
     #expect(!asks.requests(.reminder, with: "to the", share: 0.5))
   }
 
-  @Test("A name that is only made of the request's words names nobody")
+  @Test("A name made only of the request's words matches no user")
   func names() {
     let asks = ActionRequest("Schedule a call with Carl Meyer")
     #expect(asks.names("Carl") && asks.names("Carl Meyer") && asks.names("meyer, carl"))

@@ -96,7 +96,7 @@ struct AssistantLoopTests {
     #expect(Set(calls.map(\.id)).count == 3 && !calls.contains { $0.id.isEmpty })
   }
 
-  @Test("Results beyond the bytes of a question are withheld, and the model is told so")
+  @Test("Results beyond a question's size limit are withheld, and the model is informed")
   func results() {
     var loop = AssistantLoop(Self.question, limits: .init(resultBytesMax: 10))
     let calls = (0..<3).map { ToolCall(id: "c\($0)", name: "searchMessages", arguments: "{}") }

@@ -135,7 +135,7 @@ struct AssistantTurnTests {
     }
   }
 
-  @Test("A proposal that nobody saw does not stand for another one")
+  @Test("A proposal that was never shown does not replace another one")
   func unseenProposal() async throws {
     try await AssistantFixture.run { fixture in
       func send(_ text: String) -> ScriptedReply {
@@ -196,7 +196,7 @@ struct AssistantTurnTests {
     }
   }
 
-  @Test("A claim that a clock ahead has written blocks nobody")
+  @Test("A claim written by a clock that is ahead blocks no other attempt")
   func clockSetBack() async throws {
     try await AssistantFixture.run { fixture in
       _ = try await fixture.memory(ahead: .seconds(86_400))
@@ -351,7 +351,7 @@ struct AssistantTurnTests {
 
   // MARK: Documents that make no sense
 
-  @Test("A conversation that cannot be read is written anew, and remembers its summary")
+  @Test("An unreadable conversation is rewritten and keeps its summary")
   func malformedConversation() async throws {
     try await AssistantFixture.run { fixture in
       try await fixture.put("users/tina/ai_conversations/c9", ["createdAt": "yesterday"])

@@ -24,7 +24,7 @@ struct BackfillProfilesTests {
     try await fixture.contact("carl", of: "tina")
   }
 
-  @Test("A dry run, which is the default, counts what a real one reads, and asks nobody")
+  @Test("A dry run, the default, counts what a real run reads and calls no model")
   func dry() async throws {
     try await ProfileFixture.run(contacts: false) { fixture in
       try await unread(fixture)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Callers of a chat model", .timeLimit(.minutes(5)))
 struct ChatCallerTests {
-  @Test("Those who listen slowly hold up nobody, and miss nothing")
+  @Test("Slow listeners delay no other listener and miss nothing")
   func slowListeners() async throws {
     try await UsageFixture.run { fixture in
       let chat = try #require(fixture.services.chat)

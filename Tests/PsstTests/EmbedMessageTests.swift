@@ -181,7 +181,7 @@ struct EmbedMessageTests {
     }
   }
 
-  @Test("In a group of 1 500 each member finds the messages, and nobody else does")
+  @Test("In a group of 1 500, each member finds the messages, and no other user does")
   func largeGroup() async throws {
     try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
       let members = (0..<1500).map { "uid-\($0)-" + String(repeating: "x", count: 20) }
@@ -338,7 +338,7 @@ struct EmbedMessageTests {
   }
 
   @Test(
-    "The trainer is the only one in the chat, else a trainer who sent it, else nobody",
+    "The trainer is the only one in the chat, else a trainer who sent the message, else none",
     arguments: [
       (["tina", "carl"], "carl", "tina"), (["tina", "tom"], "tom", "tom"),
       (["tina", "tom", "carl"], "carl", nil), (["carl", "cora"], "carl", nil),

@@ -443,7 +443,7 @@ struct ExtractProfileTests {
     }
   }
 
-  @Test("Ids that together look like the database's own hold up nobody")
+  @Test("Ids that together look like reserved names delay no other profile")
   func reservedIDs() async throws {
     try await ProfileFixture.run { fixture in
       try fixture.find((.injuries, "Sore knee"), in: "knee")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("remindInactiveClients")
 struct InactiveClientTests {
-  @Test("A client with whom nobody has written for two weeks brings one reminder for each silence")
+  @Test("A client without messages for two weeks causes one reminder for each silence")
   func silence() async throws {
     try await ProactiveFixture.run { fixture in
       try await fixture.contact("carl", days: 14, lastDays: nil)
@@ -60,7 +60,7 @@ struct InactiveClientTests {
     }
   }
 
-  @Test("Malformed contacts, preferences and trainers stop nobody else's reminder")
+  @Test("Malformed contacts, preferences and trainers stop no other reminder")
   func malformed() async throws {
     try await ProactiveFixture.run { fixture in
       let bad: [[String: FieldValue]] = [

@@ -99,7 +99,7 @@ struct MalformedDocumentsTests {
 
   // MARK: Known cases
 
-  @Test("A member with the role coach stops nobody's message and no backfill")
+  @Test("A member with the role coach stops no message and no backfill")
   func unknownRole() async throws {
     try await run { fixture in
       try await fixture.put(

@@ -121,7 +121,7 @@ struct MigrateExistingChatsTests {
     }
   }
 
-  @Test("A contact that somebody makes meanwhile stays, and the others are made")
+  @Test("A contact that is created during the run stays, and the others are created")
   func madeMeanwhile() async throws {
     try await withAdministration { fixture in
       try await fixture.people()
@@ -222,7 +222,9 @@ struct MigrateExistingChatsTests {
     }
   }
 
-  @Test("An id of a client, of nobody or of an unknown role is skipped with its reason")
+  @Test(
+    "An id of a client, of no user or of a user with an unknown role is skipped with its reason"
+  )
   func noTrainers() async throws {
     try await withAdministration { fixture in
       try await fixture.people()

@@ -114,7 +114,7 @@ struct OpenAIChatTests {
   }
 
   @Test(
-    "A refusal, a cut and a filter are told apart from failures, and not tried again",
+    "A refusal, a cut response and a filter are distinguished from failures and not retried",
     arguments: [
       ScriptedReply(refusal: "I can't help with that."),
       ScriptedReply(content: #"{"facts": ["#, finishReason: "length"),
@@ -128,7 +128,7 @@ struct OpenAIChatTests {
     #expect(providers.stub.journal.entries.count == 1)
   }
 
-  @Test("A call that nobody scripted is refused and not tried again")
+  @Test("A call without a scripted reply is refused and not retried")
   func unscripted() async throws {
     #expect(try await failure()?.kind == .refused)
     #expect(providers.stub.journal.entries.count == 1)

@@ -155,7 +155,7 @@ struct OpenAIEmbeddingTests {
   }
 
   @Test(
-    "A longer wish than two minutes ends the call, and the caller hears of it",
+    "A requested delay of more than two minutes ends the call with an error",
     arguments: [
       (["retry-after": "121"], .seconds(121)),
       (["retry-after-ms": "120001"], .milliseconds(120_001)),

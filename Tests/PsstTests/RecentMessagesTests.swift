@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Recent messages")
 struct RecentMessagesTests {
-  @Test("Chats that claim to be of the future push nobody out")
+  @Test("Chats dated in the future displace no other chat")
   func future() async throws {
     try await ChatFixture.run { fixture in
       let now = fixture.suite.clock.now.microseconds

@@ -225,7 +225,7 @@ struct RecordContactTests {
     }
   }
 
-  @Test("A chat whose only message is deleted shows none, and nobody was in contact")
+  @Test("A chat whose only message is deleted shows none and records no contact")
   func onlyOneGoes() async throws {
     try await ProfileFixture.run { fixture in
       try await fixture.write("m1", "Oops")

@@ -163,7 +163,7 @@ struct RollbackMigrationTests {
     }
   }
 
-  @Test("A run that nobody knows, or that is rolled back already, is not found")
+  @Test("An unknown run, or one that is already rolled back, is not found")
   func unknown() async throws {
     try await withAdministration { fixture in
       try await fixture.people()

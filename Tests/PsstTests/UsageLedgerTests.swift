@@ -232,7 +232,7 @@ struct UsageLedgerTests {
     }
   }
 
-  @Test("A call that fails gives back what it reserved, and keeps what was used")
+  @Test("A failed call releases its reservation and keeps the used tokens")
   func failedCall() async throws {
     try await withLedger { fixture, ledger in
       let refused = ServiceError(.refused, "no")
@@ -342,7 +342,7 @@ struct UsageLedgerTests {
     }
   }
 
-  @Test("A reservation of which nobody knows whether it was made lets no call through, and stays")
+  @Test("A reservation with unknown outcome lets no call through and remains")
   func unheardReservation() async throws {
     try await withLedger { fixture, ledger in
       fixture.faults.decide { _ in .unheard }

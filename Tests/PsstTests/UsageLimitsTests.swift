@@ -24,7 +24,7 @@ struct UsageLimitsTests {
     try await fixture.suite.deliveries(of: function).map(\.state)
   }
 
-  @Test("A user who has used the day's tokens waits for the next day, and nobody else does")
+  @Test("A user who has used the day's tokens waits for the next day; other users do not")
   func userTokens() async throws {
     try await UsageFixture.run(limits: UsageLimits(userTokensPerDay: 30)) { fixture in
       // What follows is within one day, whenever the test runs.

@@ -209,7 +209,7 @@ struct QueryShapeTests {
     #expect(try await list(["a", "2"]) == [])
   }
 
-  @Test("A query lock can tell which names and keys it covers")
+  @Test("A query lock knows which names and keys it covers")
   func coverage() async throws {
     let engine = try await QueryFixture().engine
     let one = try engine.prepare(.c(parent: "d/x"))

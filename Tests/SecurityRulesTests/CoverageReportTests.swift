@@ -87,7 +87,7 @@ struct CoverageReportTests {
     #expect(roots.first == (try Self.json(expected)))
   }
 
-  @Test("An expression that failed tells where and why")
+  @Test("A failed expression reports its location and reason")
   func failures() throws {
     let roots = try Self.roots(Self.rules("resource.data.x == 1"))
     let values = try #require(roots.first?["values"] as? [NSDictionary])
@@ -242,7 +242,7 @@ struct CoverageReportTests {
     #expect(page.contains("<span class=\"rule \(verdict)\""))
   }
 
-  @Test("A rule that nobody asked is reported as never evaluated, and a literal as constant")
+  @Test("A rule without requests is reported as never evaluated, and a literal as constant")
   func neverOrConstant() throws {
     let page = try Self.page(
       Self.rules("true; allow write: if request.auth != null; allow list: if false")
@@ -276,7 +276,7 @@ struct CoverageReportTests {
     #expect(!page.contains("<script"))
   }
 
-  @Test("Each expression tells its values and how often it had them, without markup of their own")
+  @Test("Each expression lists its values and their counts, with markup escaped")
   func titles() throws {
     let page = try Self.page(Self.rules("'<i>' + id == '\"' && resource.none"))
 

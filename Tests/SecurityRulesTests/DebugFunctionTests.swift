@@ -33,7 +33,7 @@ struct DebugFunctionTests {
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? { nil }
   }
 
-  @Test("It is its argument, and tells its place and value once, refused or not")
+  @Test("It returns its argument and logs location and value once, whether or not access is denied")
   func values() throws {
     let allowed = try Self.decision("debug(id) == 'x'")
     let refused = try Self.decision("debug(id) == 'y'")
@@ -45,7 +45,7 @@ struct DebugFunctionTests {
     }
   }
 
-  @Test("What is skipped tells nothing, and what fails has no value to tell")
+  @Test("A skipped call logs nothing, and a failed call logs no value")
   func skipped() throws {
     #expect(try Self.decision("false && debug(id) == 'x'").lines.isEmpty)
     #expect(try Self.decision("debug(resource.data.none)").lines.isEmpty)

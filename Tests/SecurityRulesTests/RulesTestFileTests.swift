@@ -137,7 +137,7 @@ struct RulesTestFileTests {
     )
   }
 
-  @Test("A user has an id, claims and what each token has; nobody is null")
+  @Test("A user has an id, claims and the standard token fields; an unauthenticated caller is null")
   func users() throws {
     let rule = { (condition: String) -> String in
       "match /t/{id} { allow get: if \(condition); }"
@@ -251,7 +251,7 @@ struct RulesTestFileTests {
     )
   }
 
-  @Test("Limit, offset and order of a query are what request.query tells")
+  @Test("request.query contains the query's limit, offset and order")
   func query() throws {
     let rule = { (condition: String) -> String in
       "match /t/{id} { allow list: if \(condition); }"

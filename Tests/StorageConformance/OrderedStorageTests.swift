@@ -83,7 +83,10 @@ struct OrderedStorageTests {
     }
   }
 
-  @Test("A scan stops when told and passes errors on", arguments: EngineUnderTest.allCases)
+  @Test(
+    "A scan stops when its body returns false and rethrows errors",
+    arguments: EngineUnderTest.allCases
+  )
   func scanStops(engine: EngineUnderTest) async throws {
     struct Stop: Error {}
     try await engine.withStorage { storage in

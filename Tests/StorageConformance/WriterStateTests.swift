@@ -15,7 +15,7 @@ struct WriterStateTests {
     )
   }
 
-  @Test("The first batch starts a group, those that come meanwhile wait for the next")
+  @Test("The first batch starts a group; batches that arrive during it wait for the next")
   func groupsWhatWaits() {
     var waiting = WaitingBatches()
     let first = waiting.add(submission())

@@ -28,7 +28,7 @@ struct StoreGameTests {
     try await play { storage }
   }
 
-  @Test("Every answer is the model's, over SQLite, which is closed and opened meanwhile")
+  @Test("Every result equals the model's over SQLite, which is closed and reopened in between")
   func sqlite() async throws {
     let folder = try TemporaryFolder()
     var open: SQLiteStore?

@@ -334,7 +334,7 @@ struct TaskQueueServiceTests {
     #expect(plain.value("retryConfig.maxAttempts") as? Int == 3)
   }
 
-  @Test("A queue can be paused, resumed and purged, and tells its figures")
+  @Test("A queue can be paused, resumed and purged, and reports its statistics")
   func queueCommands() async throws {
     _ = try await create()
     let paused = try await send(.post, "/v2/\(Self.queue):pause", "{}")

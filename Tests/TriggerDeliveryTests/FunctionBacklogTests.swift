@@ -378,7 +378,7 @@ struct FunctionBacklogTests {
     #expect(result22 == [3])
   }
 
-  @Test("A paused queue starts only what is forced, and is idle meanwhile")
+  @Test("A paused queue starts only forced tasks and is otherwise idle")
   func paused() {
     var backlog = backlog()
     backlog.isPaused = true

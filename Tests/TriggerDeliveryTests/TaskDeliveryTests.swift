@@ -90,7 +90,7 @@ struct TaskDeliveryTests {
     }
   }
 
-  @Test("A task whose function was taken away meanwhile is tried again, like one that got a 404")
+  @Test("A task whose function was removed is retried, like one that received a 404")
   func otherFunctionGone() async throws {
     try await run(retry: .init(maxAttempts: 2, minBackoffSeconds: 5)) { bench in
       var task = task("t1", at: bench.now.advanced(by: .seconds(10)))
@@ -169,7 +169,7 @@ struct TaskDeliveryTests {
     }
   }
 
-  @Test("Tasks that wait for a server that hangs hold up nobody but their own queue")
+  @Test("Tasks that wait for a hanging server delay only their own queue")
   func hangingServer() async throws {
     let server = HangingServer()
     let bench = DeliveryBench(storage: storage, invoker: invoker, transport: server)
@@ -200,7 +200,7 @@ struct TaskDeliveryTests {
   }
 
   @Test(
-    "So many attempts as the queue says are made, each told of the one before",
+    "The queue's number of attempts is made, each with the result of the previous one",
     arguments: 1...4
   )
   func attempts(count: Int) async throws {

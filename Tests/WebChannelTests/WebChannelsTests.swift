@@ -311,7 +311,7 @@ struct WebChannelsTests {
     channels.endAll()
   }
 
-  @Test("A handler that takes nothing holds up its client, and nobody else")
+  @Test("A handler that reads nothing delays its own client and no other")
   func slowHandler() async throws {
     let (gate, continuation) = AsyncStream<Void>.makeStream()
     let channels = WebChannels(configuration: .init(waitingBytesMax: 10))

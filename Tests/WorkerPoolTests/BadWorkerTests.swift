@@ -33,7 +33,7 @@ struct BadWorkerFleetTests {
   }
 
   @Test(
-    "Its callers hear of a crash when it speaks nonsense, ends in mid-answer or before one",
+    "Callers receive a crash error if the worker sends garbage or ends before or during a response",
     arguments: [
       ("nonsense", "closed the connection"), ("half", "code 9"), ("dies", "code 9"),
     ]
@@ -78,7 +78,7 @@ struct BadWorkerFleetTests {
   }
 
   @Test(
-    "What it sends beyond an answer reaches nobody, and the next call has its own answer",
+    "Bytes after a response are discarded, and the next call receives its own response",
     arguments: ["long", "twice"]
   )
   func tooMuch(fault: String) async throws {

@@ -105,7 +105,9 @@ struct FunctionLogStoreTests {
     #expect(store.bytes <= bound)
   }
 
-  @Test("A follower that does not read keeps a bounded number of bytes, and is told what it missed")
+  @Test(
+    "A follower that does not read keeps a bounded number of bytes and learns how many lines it missed"
+  )
   func slowFollower() async {
     let store = store(.init(followerBytesMax: 1 << 20))
     let stream = store.stream()

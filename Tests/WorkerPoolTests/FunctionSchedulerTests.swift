@@ -478,7 +478,9 @@ struct FunctionSchedulerTests {
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(1), on: worker(2))])
   }
 
-  @Test("A start that nobody waits for any more is taken back while the fleet has no place for it")
+  @Test(
+    "A queued start without waiting invocations is cancelled while the fleet has no place for it"
+  )
   func unneededStart() {
     var scheduler = ready(max: 3)
     for number in 1...3 {
@@ -511,7 +513,9 @@ struct FunctionSchedulerTests {
     )
   }
 
-  @Test("A retired version finishes what runs, gives back what waits and lets its worker go")
+  @Test(
+    "A retired version finishes running invocations, returns waiting ones and releases its worker"
+  )
   func retire() {
     var scheduler = ready()
     _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)

@@ -37,7 +37,7 @@ struct IsolationTests {
     scheduler.submit(id(number), timeout: .seconds(60), runsIsolated: apart, now: now)
   }
 
-  @Test("Who was alone in a worker that died is told so, and who was not, too")
+  @Test("The error of a crash says whether the invocation was alone in its worker")
   func shared() {
     var alone = ready(concurrency: 2, max: 1)
     _ = submit(&alone, 1)

@@ -109,7 +109,7 @@ struct StartGateTests {
     #expect(order == [1, 6, 2, 7, 3, 4, 5])
   }
 
-  @Test("Starts that take long hold up nobody else's")
+  @Test("Slow starts do not delay the starts of other functions")
   func slowStarts() {
     var gate = gate(startingMax: 1, liveMax: 10)
     _ = request(&gate, 1, of: "slow")

@@ -94,7 +94,7 @@ struct WorkerFleetTests {
     } while await !log.entries(function: "hang").contains(where: isAwaited)
   }
 
-  @Test("An overdue invocation is cancelled in its worker, which is kept when it heeds that")
+  @Test("An overdue invocation is cancelled in its worker, which is kept if the invocation stops")
   func timesOut() async throws {
     try await withFleet(["hang"]) { fleet, log in
       try await hang(fleet, #"{"data":{}}"#, until: log) {
@@ -280,7 +280,7 @@ struct WorkerFleetTests {
     }
   }
 
-  @Test("Who was alone in a worker that crashed is told so, and who was not, too")
+  @Test("The error of a crash says whether the invocation was alone in its worker")
   func sharedCrash() async throws {
     try await withFleet(["slowEcho"]) { fleet, log in
       var lines = log.stream(function: "slowEcho").makeAsyncIterator()
@@ -305,7 +305,7 @@ struct WorkerFleetTests {
     }
   }
 
-  @Test("Who shares a worker with a crash is told so, however long its report takes")
+  @Test("The error of an invocation beside a crash says so, however long the crash report takes")
   func slowCrash() async throws {
     let functions = try sample(["trap"]) { $0.timeoutSeconds = 1 }
     try await withFleet(functions) { fleet, log in

@@ -195,7 +195,7 @@ struct WorkerRoomTests {
   }
 
   @Test(
-    "A call or event that finds no place soon hears who holds them, and the log says it",
+    "An invocation without a place fails soon; error and log list the functions that hold the places",
     arguments: [false, true]
   )
   func placesTaken(isTask: Bool) async throws {
