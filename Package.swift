@@ -129,7 +129,11 @@ func modules() -> [Target] {
     module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
     module("OutboundHTTP", in: "Sources/Author", ["CCurl", "LibC", "StatusCodes"]),
     module("Manifests", in: "Sources/Values"),
-    module("HTTPMessages", in: "Sources/Wire", ["JSONText", "StatusCodes", "HTTPTypes", "NIOCore"]),
+    module(
+      "HTTPMessages",
+      in: "Sources/Wire",
+      ["JSONText", "StatusCodes", "HTTPTypes", "NIOCore"]
+    ),
 
     // 3: contracts in use
     module(
@@ -150,7 +154,11 @@ func modules() -> [Target] {
         "DequeModule", "Logging", "ServiceLifecycle",
       ]
     ),
-    module("SQLiteStorage", in: "Sources/Storage", ["LibC", "CSQLite", "StorageEngine", "Logging"]),
+    module(
+      "SQLiteStorage",
+      in: "Sources/Storage",
+      ["LibC", "CSQLite", "StorageEngine", "Logging"]
+    ),
     module(
       "QueryEngine",
       in: "emulator/Firestore",
@@ -164,11 +172,18 @@ func modules() -> [Target] {
       in: "emulator/Vectors",
       ["CKernels", "DocumentModel", "StatusCodes", "StorageEngine"]
     ),
-    module("SecurityRules", in: "emulator", ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]),
+    module(
+      "SecurityRules",
+      in: "emulator",
+      ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
+    ),
     module(
       "HTTPSupport",
       in: "Sources/Wire",
-      ["FlowControl", "HTTPMessages", "JSONText", "LibC", "StatusCodes", "DequeModule", "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle"]
+      [
+        "FlowControl", "HTTPMessages", "JSONText", "LibC", "StatusCodes", "DequeModule",
+        "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
+      ]
     ),
     module(
       "FirestoreWire",
@@ -202,12 +217,20 @@ func modules() -> [Target] {
     module(
       "DocumentStore",
       in: "emulator/Firestore",
-      ["DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "LibC", "QueryEngine", "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging", "ServiceLifecycle"]
+      [
+        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "LibC", "QueryEngine",
+        "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging",
+        "ServiceLifecycle",
+      ]
     ),
     module(
       "WorkerPool",
       in: "Sources/Server",
-      ["FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "LibC", "Manifests", "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage"]
+      [
+        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "LibC",
+        "Manifests", "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore",
+        "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage",
+      ]
     ),
     module(
       "FirestoreClient",
@@ -241,7 +264,10 @@ func modules() -> [Target] {
     module(
       "DataExport",
       in: "emulator",
-      ["DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf"]
+      [
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText", "LibC",
+        "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
+      ]
     ),
     module(
       "TriggerDelivery",
@@ -273,19 +299,36 @@ func modules() -> [Target] {
     module(
       "FunctionsRuntime",
       in: "Sources/Author",
-      ["DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation", "InvocationContext", "JSONText", "LibC", "Manifests", "OutboundHTTP", "Schedules", "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf", "UnixSignals"]
+      [
+        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl",
+        "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "Invocation", "InvocationContext", "JSONText", "LibC", "Manifests", "OutboundHTTP",
+        "Schedules", "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
+        "SwiftProtobuf", "UnixSignals",
+      ]
     ),
     module(
       "Deployment",
       in: "Sources/Server",
-      ["Events", "Identifiers", "JSONText", "LibC", "Manifests", "Schedules", "StatusCodes", "WorkerPool", "DequeModule", "Logging", "Subprocess", "SystemPackage"]
+      [
+        "Events", "Identifiers", "JSONText", "LibC", "Manifests", "Schedules", "StatusCodes",
+        "WorkerPool", "DequeModule", "Logging", "Subprocess", "SystemPackage",
+      ]
     ),
 
     // 6: assembly
     module(
       "EmulatorSuite",
       in: "Sources/Server",
-      ["DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex", "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf"]
+      [
+        "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs",
+        "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules",
+        "StatusCodes", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
+        "VectorIndex", "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
+        "SwiftProtobuf",
+      ]
     ),
   ]
 }
@@ -296,7 +339,12 @@ func topLayer() -> [Target] {
     program(
       "HearthCLI",
       in: "Sources/Server",
-      ["CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs", "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle", "Subprocess", "SystemPackage"],
+      [
+        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
+        "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
+        "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
+        "Subprocess", "SystemPackage",
+      ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
