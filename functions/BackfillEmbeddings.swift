@@ -26,7 +26,7 @@ extension MessageFunctions {
           maxCostUSD: order.maxCostUSD,
           dryRun: isDry
         ) { report in
-          logger.info("Backfill goes on", metadata: report.metadata)
+          logger.info("Backfill continues", metadata: report.metadata)
         }
         logger.log(end: report, of: "Backfill", metadata: services.modelMetadata)
         return report

@@ -26,7 +26,7 @@ extension MessageFunctions {
           maxCostUSD: order.maxCostUSD,
           dryRun: isDry
         ) { report in
-          logger.info("Backfill of profiles goes on", metadata: report.metadata)
+          logger.info("Backfill of profiles continues", metadata: report.metadata)
         }
         logger.log(end: report, of: "Backfill of profiles")
         return report

@@ -55,8 +55,8 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
   public var conversationId: String?
   /// The client's id for this question, such as a UUID.
   ///
-  /// A client that sends a question again uses the id of the first attempt. A question that was
-  /// already answered gets its stored answer, and its actions are not repeated.
+  /// A client that sends a question again must reuse the id of the first attempt. A question that
+  /// was already answered gets its stored answer, and its actions are not repeated.
   public var requestId: String?
 
   /// Creates a request; without a conversation's id it begins a new conversation.
@@ -101,7 +101,7 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
 public struct ChatWithAIChunk: Codable, Sendable, Hashable {
   /// The kind of the event.
   public var type: Kind
-  /// The text that the model adds; nil for an event of a tool.
+  /// The text to append to the answer; nil for an event of a tool.
   public var text: String?
   /// The name of the tool; nil for text.
   public var tool: String?
@@ -171,13 +171,13 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     }
   }
 
-  /// An action that the assistant performed, proposed or was refused.
+  /// An action that the assistant performed or proposed, or that was refused or failed.
   public struct Action: Codable, Sendable, Hashable {
-    /// The id of the action, by which `confirmAction` finds a proposal.
+    /// The id of the action; `confirmAction` takes the id of a proposal.
     public var id: String
     /// The name of the tool.
     public var action: String
-    /// The arguments of the tool, by their names.
+    /// The arguments of the tool, by name.
     public var parameters: [String: String]
     /// The name of the person or group addressed; absent if it is the caller.
     public var targetName: String?

@@ -16,7 +16,7 @@ extension MessageFunctions {
     } catch let error as FirestoreError {
       throw CallableError(
         error.code == .ok ? .internal : error.code,
-        "The database failed: \(error.message). What was done is kept; call again to go on."
+        "The database failed: \(error.message). What was done is kept; call again to continue."
       )
     }
   }

@@ -23,7 +23,7 @@ extension MessageFunctions {
       let logger = request.logger
       return try await administering {
         let report = try await services.migration.run(trainerIDs: trainerIDs, dryRun: isDry) {
-          logger.info("Migration goes on", metadata: Self.metadata($0))
+          logger.info("Migration continues", metadata: Self.metadata($0))
         }
         logger.info("Migration ended", metadata: Self.metadata(report))
         return report

@@ -22,7 +22,7 @@ extension MessageFunctions {
       let logger = request.logger
       return try await administering {
         let report = try await services.rollback.run(run, dryRun: isDry) {
-          logger.info("Rollback goes on", metadata: Self.metadata($0))
+          logger.info("Rollback continues", metadata: Self.metadata($0))
         }
         logger.info("Rollback ended", metadata: Self.metadata(report))
         guard report.counts.removed + report.counts.kept > 0 else {

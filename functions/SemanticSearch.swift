@@ -38,7 +38,7 @@ extension MessageFunctions {
       )
     }
     logger.info(
-      "Search answered",
+      "Search completed",
       metadata: found.model.metadata.merging([
         "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
       ]) { $1 }

@@ -68,7 +68,7 @@ struct ManifestCheckTests {
   func unsound() {
     let long = String(repeating: "a", count: 10_000)
     let cases: [(String, FunctionEndpoint, String)] = [
-      ("1f", endpoint(), "\"1f\" is no name"),
+      ("1f", endpoint(), "\"1f\" is not a valid name"),
       ("two", endpoint { $0.httpsTrigger = FunctionEndpoint.HTTPSTrigger() }, "two has 2 triggers"),
       ("none", endpoint { $0.callableTrigger = nil }, "none has 0 triggers"),
       ("long", endpoint { $0.timeoutSeconds = 4_000 }, "long has a timeout of 4000 s"),

@@ -43,9 +43,9 @@ struct UserEnvironmentTests {
     "A mistake names file and line",
     arguments: [
       ("A=1\nB", ".env:2: expected NAME=value"),
-      ("\n1A=b", ".env:2: \"1A\" is no name"),
+      ("\n1A=b", ".env:2: \"1A\" is not a valid name"),
       ("A=1\nB=\"x\ny", ".env:2: the quote is not closed"),
-      ("A B=b", ".env:1: \"A B\" is no name"),
+      ("A B=b", ".env:1: \"A B\" is not a valid name"),
       ("A='b", ".env:1: the quote is not closed"),
     ]
   )

@@ -149,7 +149,7 @@ struct CloudEventTests {
       (#"{"data": 1, "data_base64": ""}"#, structured, "both data and data_base64"),
       (#"{"data_base64": "?"}"#, structured, "not base64"),
       ("[]", [("Content-Type", "application/cloudevents-batch+json")], "one by one"),
-      ("{}", json, "is no event"),
+      ("{}", json, "is not an event"),
       ("nonsense", json, "not JSON"),
       (order, [], "The header ce-specversion is missing"),
     ]

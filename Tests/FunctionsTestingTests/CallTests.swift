@@ -104,7 +104,7 @@ struct CallTests {
         try await suite.call(Sample.greet, json: FirestoreValue.null)
       }
       #expect(trigger?.kind == .noSuchFunction)
-      #expect(trigger?.message == "greet is no function that clients call.")
+      #expect(trigger?.message == "greet is not a function that clients call.")
       let stranger = await #expect(throws: FunctionsTestingError.self) {
         try await suite.call(administer, .null)
       }

@@ -65,7 +65,7 @@ struct InitTests {
     #expect(manifest.contains(#".package(url: "\#(address)", branch: "main")"#))
     #expect(manifest.contains(#"package: "hearth""#))
     let nonsense = try await hearth("nowhere", "--hearth-path", folder.path)
-    #expect(nonsense.status == 1 && nonsense.errors.contains("no checkout"))
+    #expect(nonsense.status == 1 && nonsense.errors.contains("not a checkout"))
   }
 
   @Test("A folder that holds anything but .git is left as it is")

@@ -378,7 +378,7 @@ struct EmbedMessageTests {
         Issue.record("not one failure and one more attempt: \(outcomes)")
         return
       }
-      #expect(error.contains("the embedding provider answered 503"))
+      #expect(error.contains("the embedding provider returned 503"))
       #expect(outcomes[1] == .succeeded)
     }
   }

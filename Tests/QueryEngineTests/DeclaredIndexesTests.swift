@@ -292,7 +292,7 @@ struct DeclaredIndexesTests {
       (#"{"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": "a"}]}]}"#, "of c"),
       (
         #"{"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": "", "order": "ASCENDING"}]}]}"#,
-        "no field path"
+        "not a field path"
       ),
     ]
   )

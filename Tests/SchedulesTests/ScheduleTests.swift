@@ -96,7 +96,7 @@ struct CronTests {
       ("* * * * FRI-MON", "write two ranges: FRI-6,0-MON"),
       ("-1 * * * *", "as its minute"),
       ("+1 * * * *", "as its minute"),
-      ("@reboot", "is no alias; there are @annually"),
+      ("@reboot", "is not an alias; there are @annually"),
       ("daily at noon", "is neither five cron fields"),
       ("0 0 30 2 *", "never runs"),
       ("0 0 31 4,6,9,11 *", "never runs"),

@@ -38,14 +38,14 @@ struct FunctionBacklogTests {
     let isLeft = backlog.add((1...4).map { candidate($0) }, room: room)
 
     #expect(!isLeft)
-    let result9 = started(&backlog, at: now)
-    #expect(result9 == [1, 2])
+    let firstStarted = started(&backlog, at: now)
+    #expect(firstStarted == [1, 2])
     var first = candidate(1).delivery
     first.end(.succeeded, nil, now)
     let end = backlog.finish(first)
     #expect(end?.new.state == .succeeded)
-    let result10 = started(&backlog, at: now)
-    #expect(result10 == [3])
+    let nextStarted = started(&backlog, at: now)
+    #expect(nextStarted == [3])
   }
 
   @Test("Of one document's deliveries the next starts when the one before has ended")
@@ -53,13 +53,13 @@ struct FunctionBacklogTests {
     var backlog = backlog()
     _ = backlog.add((1...3).map { candidate($0, document: "things/a") }, room: room)
 
-    let result11 = started(&backlog, at: now)
-    #expect(result11 == [1])
+    let firstStarted = started(&backlog, at: now)
+    #expect(firstStarted == [1])
     var first = candidate(1, document: "things/a").delivery
     first.end(.succeeded, nil, now)
     _ = backlog.finish(first)
-    let result12 = started(&backlog, at: now)
-    #expect(result12 == [2])
+    let nextStarted = started(&backlog, at: now)
+    #expect(nextStarted == [2])
   }
 
   @Test(
@@ -69,18 +69,18 @@ struct FunctionBacklogTests {
     var backlog = backlog()
     let all = [candidate(1, document: "a/a"), candidate(2, document: "a/a"), candidate(3)]
     _ = backlog.add(all, room: room)
-    let result13 = started(&backlog, at: now)
-    #expect(result13 == [1, 3])
+    let startedBefore = started(&backlog, at: now)
+    #expect(startedBefore == [1, 3])
     var first = all[0].delivery
     first.postpone(to: now.advanced(by: .seconds(5)), "no", at: now)
     let finished = backlog.finish(first)
     let end = try #require(finished)
 
     #expect(end.parked.map(\.id.sequence) == [2])
-    let result14 = started(&backlog, at: now)
-    #expect(result14.isEmpty)
-    let result1 = backlog.add([candidate(4, document: "a/a")], room: room)
-    #expect(result1)
+    let startedAfter = started(&backlog, at: now)
+    #expect(startedAfter.isEmpty)
+    let isLeft = backlog.add([candidate(4, document: "a/a")], room: room)
+    #expect(isLeft)
     backlog.saved(end)
     #expect(Set(backlog.entries.keys) == Set(places(3)))
     #expect(backlog.nextDue == now.advanced(by: .seconds(5)))
@@ -132,8 +132,8 @@ struct FunctionBacklogTests {
     backlog.noteMore()
     _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
     let new = candidate(7)
-    let result2 = backlog.add([new], room: room)
-    #expect(result2)
+    let isLeft = backlog.add([new], room: room)
+    #expect(isLeft)
     backlog.inserted([new.delivery])
     _ = backlog.apply(DeliveryStore.Loaded())
 
@@ -143,12 +143,12 @@ struct FunctionBacklogTests {
   @Test("Once a delivery stays in storage, later ones do as well, and are read after it")
   func order() {
     var backlog = backlog()
-    let result3 = backlog.add([candidate(1, bytes: 60)], room: 100)
-    #expect(!result3)
-    let result4 = backlog.add([candidate(2, bytes: 60)], room: 40)
-    #expect(result4)
-    let result5 = backlog.add([candidate(3, bytes: 1)], room: 40)
-    #expect(result5)
+    let isFirstLeft = backlog.add([candidate(1, bytes: 60)], room: 100)
+    #expect(!isFirstLeft)
+    let isSecondLeft = backlog.add([candidate(2, bytes: 60)], room: 40)
+    #expect(isSecondLeft)
+    let isThirdLeft = backlog.add([candidate(3, bytes: 1)], room: 40)
+    #expect(isThirdLeft)
     backlog.inserted([candidate(2).delivery])
 
     #expect(Set(backlog.entries.keys) == Set(places(1)))
@@ -157,8 +157,8 @@ struct FunctionBacklogTests {
     _ = backlog.apply(
       DeliveryStore.Loaded(candidates: [candidate(2), candidate(3)], position: places(3)[0])
     )
-    let result15 = started(&backlog, at: now)
-    #expect(result15 == [1, 2, 3])
+    let startedInOrder = started(&backlog, at: now)
+    #expect(startedInOrder == [1, 2, 3])
     // The write of the third one has not been reported, so more may follow.
     #expect(!backlog.isIdle(at: now))
     backlog.inserted([candidate(3).delivery])
@@ -330,8 +330,8 @@ struct FunctionBacklogTests {
     let isNews = places(1, 2, 3).map { backlog.notStarted($0, now: now, wait: waits) }
     #expect(isNews == [true, false, false])
     #expect(backlog.nextTime == now.advanced(by: .seconds(1)))
-    let result16 = started(&backlog, at: now)
-    #expect(result16.isEmpty)
+    let startedAtOnce = started(&backlog, at: now)
+    #expect(startedAtOnce.isEmpty)
     let later = now.advanced(by: .seconds(1))
     let again = started(&backlog, at: later)
     #expect(Set(again) == [1, 2, 3])
@@ -340,8 +340,8 @@ struct FunctionBacklogTests {
 
     backlog.workerResponded()
     #expect(backlog.unstartableSince == nil)
-    let result17 = started(&backlog, at: later)
-    #expect(result17 == [1])
+    let startedAfterResponse = started(&backlog, at: later)
+    #expect(startedAfterResponse == [1])
   }
 
   @Test("A reservation waits for the read, and the next read for the reservation")
@@ -350,12 +350,12 @@ struct FunctionBacklogTests {
     backlog.noteMore()
     _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
     backlog.wantReservation()
-    let result6 = backlog.reserve()
-    #expect(!result6)
+    let isReservedDuringRead = backlog.reserve()
+    #expect(!isReservedDuringRead)
     _ = backlog.apply(DeliveryStore.Loaded(hasMore: true))
     #expect(!backlog.wantsLoad(now: now))
-    let result7 = backlog.reserve()
-    #expect(result7)
+    let isReservedAfterRead = backlog.reserve()
+    #expect(isReservedAfterRead)
     #expect(!backlog.wantsLoad(now: now))
     backlog.endReservation(wasGranted: true)
     #expect(backlog.wantsLoad(now: now))
@@ -365,17 +365,17 @@ struct FunctionBacklogTests {
   func rate() {
     var backlog = backlog(DispatchLimits(concurrentMax: 100, perSecondMax: 2))
     _ = backlog.add((1...4).map { candidate($0) }, room: room)
-    let result18 = started(&backlog, at: now)
-    #expect(result18 == [1])
-    let result19 = started(&backlog, at: now.advanced(by: .milliseconds(499)))
-    #expect(result19.isEmpty)
-    let result20 = started(&backlog, at: now.advanced(by: .milliseconds(501)))
-    #expect(result20 == [2])
+    let startedFirst = started(&backlog, at: now)
+    #expect(startedFirst == [1])
+    let startedTooEarly = started(&backlog, at: now.advanced(by: .milliseconds(499)))
+    #expect(startedTooEarly.isEmpty)
+    let startedWhenDue = started(&backlog, at: now.advanced(by: .milliseconds(501)))
+    #expect(startedWhenDue == [2])
     let past = now.advanced(by: .seconds(-86_400))
-    let result21 = started(&backlog, at: past)
-    #expect(result21.isEmpty)
-    let result22 = started(&backlog, at: past.advanced(by: .seconds(1)))
-    #expect(result22 == [3])
+    let startedInPast = started(&backlog, at: past)
+    #expect(startedInPast.isEmpty)
+    let startedOneSecondLater = started(&backlog, at: past.advanced(by: .seconds(1)))
+    #expect(startedOneSecondLater == [3])
   }
 
   @Test("A paused queue starts only forced tasks and is otherwise idle")
@@ -383,13 +383,13 @@ struct FunctionBacklogTests {
     var backlog = backlog()
     backlog.isPaused = true
     _ = backlog.add((1...2).map { candidate($0) }, room: room)
-    let result23 = started(&backlog, at: now)
-    #expect(result23.isEmpty)
+    let startedWhilePaused = started(&backlog, at: now)
+    #expect(startedWhilePaused.isEmpty)
     #expect(backlog.isIdle(at: now) && backlog.isStill(at: now))
-    let result8 = backlog.bring(candidate(2), isForced: true)
-    #expect(result8)
+    let isReady = backlog.bring(candidate(2), isForced: true)
+    #expect(isReady)
     #expect(!backlog.isIdle(at: now))
-    let result24 = started(&backlog, at: now)
-    #expect(result24 == [2])
+    let startedByForce = started(&backlog, at: now)
+    #expect(startedByForce == [2])
   }
 }

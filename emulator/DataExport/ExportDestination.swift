@@ -151,7 +151,7 @@ final class ExportDestination {
     } catch {
       throw StatusError(
         .failedPrecondition,
-        "\(path) is no folder that can be read; name another one for the export."
+        "\(path) is not a folder that can be read; name another one for the export."
       )
     }
     guard !names.isEmpty else { return }

@@ -77,7 +77,8 @@ struct ExportSource: Sendable {
     guard found.count == 1, let name = found.first else {
       throw StatusError(
         .notFound,
-        "\(path) is no export: it has no \(ExportMetadata.fileName) and no metadata of a service."
+        "\(path) is not an export: it has no \(ExportMetadata.fileName) and no metadata of a "
+          + "service."
       )
     }
     return "\(path)/\(name)"
@@ -86,7 +87,9 @@ struct ExportSource: Sendable {
   /// Throws unless all files are in the folder of their metadata.
   private static func check(_ files: [ExportedFile], in path: String) throws {
     for file in files where file.name.isEmpty || file.name.contains("/") || file.name == ".." {
-      throw StatusError.invalidArgument("\(path): \"\(file.name)\" is no file beside the metadata.")
+      throw StatusError.invalidArgument(
+        "\(path): \"\(file.name)\" is not a file beside the metadata."
+      )
     }
   }
 

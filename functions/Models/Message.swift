@@ -15,7 +15,7 @@ public struct Message: StoredDocument, Hashable {
   /// The fields and readers that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
 
-  /// Creates a message, by default without readers and attachment.
+  /// Creates a message, by default without readers or an attachment.
   public init(
     text: String,
     senderID: String,

@@ -153,7 +153,7 @@ struct Lease: Sendable {
   private func lost(_ reason: String) -> LeaseError {
     LeaseError(
       "The run \(run) lost \(reference.path), because \(reason), and stopped. What was done is "
-        + "kept; call again to go on."
+        + "kept; call again to continue."
     )
   }
 

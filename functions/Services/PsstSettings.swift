@@ -59,7 +59,7 @@ public struct PsstSettings: Sendable {
     guard let name = unknown.first else { return }
     throw ServiceError(
       .misconfigured,
-      "\(name) is no setting of Psst; its settings are \(names.sorted().joined(separator: ", "))"
+      "\(name) is not a setting of Psst; its settings are \(names.sorted().joined(separator: ", "))"
     )
   }
 

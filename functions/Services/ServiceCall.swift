@@ -136,7 +136,7 @@ struct ServiceCall: Sendable {
     }
     var error = ServiceError(
       kind,
-      "\(service) answered \(response.status)\(reason)\(correction(of: kind))",
+      "\(service) returned \(response.status)\(reason)\(correction(of: kind))",
       retryAfter: retryAfter(response.headers)
     )
     error.shouldRetry = response.headers["x-should-retry"].flatMap { Bool($0) }

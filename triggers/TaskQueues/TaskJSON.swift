@@ -80,7 +80,9 @@ struct TaskFields {
     guard case .number(let number)? = members[name] else { return try string(name) }
     _ = take(name)
     guard let index = Int(exactly: number), names.indices.contains(index) else {
-      throw .invalidArgument("\(place(name)) is no number of: \(names.joined(separator: ", ")).")
+      throw .invalidArgument(
+        "\(place(name)) is not the number of one of: \(names.joined(separator: ", "))."
+      )
     }
     return names[index]
   }

@@ -258,7 +258,7 @@ package final class DeliveryAdministration: Sendable {
     guard let deployed = registry.current, deployed.endpoints[id.function] == nil else { return }
     throw StatusError(
       .failedPrecondition,
-      "\(id.function) is not deployed, so event \(id) has nobody to run it; deploy it first."
+      "\(id.function) is not deployed, so event \(id) cannot run; deploy the function first."
     )
   }
 

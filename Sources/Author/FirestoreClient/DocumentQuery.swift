@@ -171,7 +171,7 @@ public struct DocumentQuery: Sendable {
     _ orders: [Query.Order]
   ) throws -> [FirestoreValue] {
     guard let document = snapshot.document else {
-      throw FirestoreError(.invalidArgument, "a missing document is no position in a query")
+      throw FirestoreError(.invalidArgument, "a missing document is not a position in a query")
     }
     return try orders.map { order in
       if order.path.isDocumentID { return .reference(document.name) }

@@ -278,7 +278,7 @@ struct RESTTransport: FirestoreTransport {
   static func undecodable(_ error: any Error) -> FirestoreError {
     FirestoreError(
       .internal,
-      "the server's answer is not what Firestore answers: \(error)",
+      "the server's response is not in Firestore's form: \(error)",
       mayHaveActed: true
     )
   }
@@ -303,7 +303,7 @@ struct RESTTransport: FirestoreTransport {
       default: .unknown
       }
     // The response came from a proxy. The server itself may have acted.
-    return FirestoreError(code, "the server answered \(response.status)", mayHaveActed: true)
+    return FirestoreError(code, "the server returned \(response.status)", mayHaveActed: true)
   }
 
   struct ErrorBody: Decodable, StatusConvertible {

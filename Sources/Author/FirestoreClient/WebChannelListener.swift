@@ -131,7 +131,7 @@ final class WebChannelListener: Sendable {
         )
       }
       guard response.isSuccess else {
-        throw FirestoreError(.unavailable, "the channel answered \(response.status)")
+        throw FirestoreError(.unavailable, "the channel returned \(response.status)")
       }
       let first = acknowledged
       var frames = WebChannelFrames(bytesMax: chunkBytesMax)
@@ -216,7 +216,7 @@ final class WebChannelListener: Sendable {
       while let chunk = try frames.next() { chunks.append(try elements(chunk)) }
       return chunks
     } catch is WebChannelFrames.MalformedError {
-      throw Self.strange("a channel has something that is no chunk, or a larger one than fits")
+      throw Self.strange("a channel has something that is not a chunk, or a larger one than fits")
     }
   }
 

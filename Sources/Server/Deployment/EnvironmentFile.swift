@@ -54,7 +54,7 @@ struct EnvironmentFile {
   static func check(_ name: String) throws {
     guard isName(name) else {
       throw DeploymentError(
-        "\"\(name)\" is no name for a variable; use letters, digits and _, no digit first."
+        "\"\(name)\" is not a valid name for a variable; use letters, digits and _, no digit first."
       )
     }
     guard !isReserved(name) else {

@@ -27,8 +27,8 @@ struct CheckpointSpace: Sendable {
   /// Returns a message for the person who can free disk space.
   func advice(missingBytes: Int) -> String {
     "no space is left on the disk of \(folder) to empty the log of writes: \(missingBytes) bytes "
-      + "are missing; free them. Until then the log keeps what was written, reads go on, and writes "
-      + "are refused once the disk is full"
+      + "are missing; free them. Until then the log keeps what was written, reads continue, and "
+      + "writes are refused once the disk is full"
   }
 
   /// Returns the free bytes that the system reports for the disk of a folder.

@@ -8,7 +8,7 @@ enum CronSyntax {
     if let word = words.first, word.hasPrefix("@") {
       guard words.count == 1, let fields = aliases[word.lowercased()] else {
         throw ScheduleError(
-          "is no alias; there are \(aliases.keys.sorted().joined(separator: ", "))"
+          "is not an alias; there are \(aliases.keys.sorted().joined(separator: ", "))"
         )
       }
       return try pattern(fields)

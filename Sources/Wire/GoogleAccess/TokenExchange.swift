@@ -21,7 +21,7 @@ struct TokenExchange: Sendable {
       !answer.access_token.isEmpty
     else {
       throw TokenError(
-        error: StatusError(.internal, "No access token: \(place) answered something else."),
+        error: StatusError(.internal, "No access token: \(place) returned something else."),
         mayPass: false
       )
     }
@@ -133,7 +133,7 @@ struct TokenExchange: Sendable {
     return TokenError(
       error: StatusError(
         mayPass ? .failedPrecondition : .unauthenticated,
-        "No access token: \(place) answered \(response.status)\(words.isEmpty ? "" : ", \(words)")."
+        "No access token: \(place) returned \(response.status)\(words.isEmpty ? "" : ", \(words)")."
       ),
       mayPass: mayPass
     )

@@ -64,7 +64,7 @@ struct FilterParser {
 
   private mutating func conditions(on field: String, _ json: JSON) throws -> [MetadataFilter] {
     if field == vectorField || field == "_id" {
-      throw StatusError.invalidArgument("Field \(field) is no metadata; a filter cannot name it.")
+      throw StatusError.invalidArgument("Field \(field) is not metadata; a filter cannot name it.")
     }
     guard case .object(let operators) = json else {
       try count()
@@ -105,7 +105,8 @@ struct FilterParser {
       throw StatusError.invalidArgument("\(name) is not a valid operator")
     default:
       throw StatusError.invalidArgument(
-        "Illegal condition for field \(field): \(name) is no operator, and objects are no metadata."
+        "Illegal condition for field \(field): \(name) is not an operator, and metadata has no "
+          + "objects."
       )
     }
   }

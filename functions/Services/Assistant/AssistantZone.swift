@@ -24,7 +24,7 @@ struct AssistantZone: Sendable, Hashable {
   /// than two years ahead.
   func time(_ text: String, named name: String, after now: Timestamp) throws -> Timestamp {
     guard let time = Timestamp(text) ?? local(text) else {
-      throw ActionRefusedError("\(name) is no time; write it like 2026-05-01T09:00")
+      throw ActionRefusedError("\(name) is not a time; write it like 2026-05-01T09:00")
     }
     // A call may begin in the minute of the request.
     guard time.microseconds > now.microseconds - Self.minute else {

@@ -46,16 +46,16 @@ public struct BackfillReport: Codable, Sendable, Hashable {
 
   /// The reasons that a run ends early, as sentences for the caller.
   enum Stop {
-    static let limit = "the limit is reached; call again to go on"
-    static let time = "the time of one call is over; call again to go on"
-    static let cost = "more would exceed maxCostUSD; call again with more to go on"
+    static let limit = "the limit is reached; call again to continue"
+    static let time = "the time of one call is over; call again to continue"
+    static let cost = "more would exceed maxCostUSD; call again with more to continue"
 
     static func chat(_ reason: SkipError) -> String { "the chat is left alone because \(reason)" }
 
     static func provider(_ error: ServiceError) -> String {
       error.kind == .limitReached
         ? "\(error); raise the limit, or call again when the next day begins in UTC"
-        : "\(error); call again later to go on"
+        : "\(error); call again later to continue"
     }
   }
 

@@ -112,7 +112,7 @@ struct OpenAIChat: Sendable {
     }
     var error = ServiceError(
       .refused,
-      "\(name) answered \(Self.answersMax) times in another form than \(schema.name)"
+      "\(name) returned a form other than \(schema.name) \(Self.answersMax) times"
     )
     error.usage = usage
     throw error

@@ -15,7 +15,10 @@ extension ChatMigration.Run {
       func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
       for chat in chats where !chat.members.contains(where: isTrainer) {
         for ghost in chat.members.sorted() where users[ghost] == nil {
-          report.skip(chat.path, "its member \(ghost) has no user, and nobody else is a trainer")
+          report.skip(
+            chat.path,
+            "its member \(ghost) has no user, and no other member is a trainer"
+          )
         }
       }
       return true

@@ -476,7 +476,7 @@ final class Dispatcher: Sendable {
     let text = String(String(buffer: body).prefix(errorCharactersMax)).trimmingLineEnd
     return .outcome(
       .handlerFailed(
-        "The handler answered \(status)\(text.isEmpty ? "." : ": \(text)")",
+        "The handler returned \(status)\(text.isEmpty ? "." : ": \(text)")",
         status: status,
         advice: advice
       )

@@ -69,7 +69,7 @@ package enum WaitReason: Sendable, Hashable {
       "\(function) has not been deployed since \(since); its events are kept until \(until) "
         + "and run if it is deployed again by then"
     case .queuePaused(let queue):
-      "the task queue \(queue) is paused; the method `resume` of Cloud Tasks lets it go on"
+      "the task queue \(queue) is paused; the method `resume` of Cloud Tasks lets it continue"
     case .noWorker(let since, let error, _):
       "no worker could be started since \(since)" + (error.map { ": \($0)" } ?? "")
     case .nextAttempt(let time): "its last attempt did not succeed; the next one is at \(time)"

@@ -22,8 +22,8 @@ enum LegacyEvent {
       let type = try text("eventType")
     else {
       throw EventRefusedError(
-        "The request is no event: it has neither CloudEvents' attributes (ce-specversion and its "
-          + "like) nor the context of a first-generation event."
+        "The request is not an event: it has neither CloudEvents' attributes (ce-specversion and "
+          + "the like) nor the context of a first-generation event."
       )
     }
     guard let mapped = types[type], let service = service(of: type) else {

@@ -71,7 +71,7 @@ struct HTTPFunctionInvocation: Sendable {
           } catch  where Task.isCancelled {
             throw CancellationError()
           } catch {
-            logger.error("The function failed while it answered", metadata: ["error": "\(error)"])
+            logger.error("The function failed while it responded", metadata: ["error": "\(error)"])
             throw error
           }
         }

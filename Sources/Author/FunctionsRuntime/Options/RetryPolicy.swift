@@ -53,7 +53,7 @@ public struct RetryPolicy: Sendable, Hashable, ExpressibleByBooleanLiteral {
   var problems: [String] {
     var problems: [String] = []
     if let attempts, attempts < 1 {
-      problems.append("has \(attempts) attempts; set at least 1, which is no retry.")
+      problems.append("has \(attempts) attempts; set at least 1, which means no retry.")
     }
     let times = [("window", window), ("minBackOff", minBackOff), ("maxBackOff", maxBackOff)]
     for case (let name, let time?) in times where time <= .zero {

@@ -177,7 +177,7 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
   private static func error(of response: OutboundResponse) -> TaskQueueError {
     var code: StatusCode =
       StatusCode.allCases.first { $0.httpStatus == response.status && $0 != .ok } ?? .unknown
-    var message = "The queue answered \(response.status)."
+    var message = "The queue returned \(response.status)."
     // A body in another form adds no information to the status.
     if case .map(let body)? = try? JSONReader.read(response.body),
       case .map(let error)? = body["error"]

@@ -154,7 +154,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     guard isID, (1...500).contains(id.utf8.count) else {
       throw TaskQueueError(
         .invalidArgument,
-        "\"\(id)\" is no id for a task: use letters, digits, '-' and '_', 500 at most."
+        "\"\(id)\" is not a valid id for a task: use letters, digits, '-' and '_', 500 at most."
       )
     }
   }

@@ -92,7 +92,7 @@ final class SuiteCore: Sendable {
   }
 
   func wrongKind(_ name: String, _ deed: String) -> FunctionsTestingError {
-    FunctionsTestingError(.noSuchFunction, "\(name) is no function that \(deed).")
+    FunctionsTestingError(.noSuchFunction, "\(name) is not a function that \(deed).")
   }
 
   /// Registers the functions with the trigger deliveries.

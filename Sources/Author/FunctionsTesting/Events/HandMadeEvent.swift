@@ -218,7 +218,7 @@ struct HandMadeEvent {
     _ function: FunctionDefinition,
     _ deed: String
   ) -> FunctionsTestingError {
-    FunctionsTestingError(.noSuchFunction, "\(function.name) is no function that \(deed).")
+    FunctionsTestingError(.noSuchFunction, "\(function.name) is not a function that \(deed).")
   }
 }
 

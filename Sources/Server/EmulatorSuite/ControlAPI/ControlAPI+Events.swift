@@ -51,7 +51,7 @@ extension ControlAPI {
     if let name = query["state"], name != "running" {
       guard let known = Delivery.State(rawValue: name) else {
         let names = (["running"] + Delivery.State.allCases.map(\.rawValue)).joined(separator: ", ")
-        throw StatusError.invalidArgument("\"\(name)\" is no state; the states are \(names).")
+        throw StatusError.invalidArgument("\"\(name)\" is not a state; the states are \(names).")
       }
       state = known
     }
@@ -150,7 +150,7 @@ extension ControlAPI {
   func id(_ text: String) throws -> DeliveryID {
     guard let id = DeliveryID(text) else {
       throw StatusError.invalidArgument(
-        "\"\(text)\" is no event's id; `hearth events list` shows them."
+        "\"\(text)\" is not an event's id; `hearth events list` shows them."
       )
     }
     return id

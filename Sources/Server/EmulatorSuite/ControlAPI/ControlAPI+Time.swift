@@ -40,7 +40,7 @@ extension ControlAPI {
     case (nil, let text?):
       guard let parsed = Timestamp(text) else {
         throw StatusError.invalidArgument(
-          "\"\(text)\" is no time; write one such as 2026-12-01T00:00:00Z."
+          "\"\(text)\" is not a time; write one such as 2026-12-01T00:00:00Z."
         )
       }
       guard parsed >= time.now, parsed.duration(since: time.now) <= .seconds(Self.jumpSecondsMax)

@@ -70,7 +70,7 @@ struct DataTransfer: Sendable {
 
   private func checkAbsolute(_ path: String) throws {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else {
-      throw StatusError.invalidArgument("\"\(path)\" is no absolute path.")
+      throw StatusError.invalidArgument("\"\(path)\" is not an absolute path.")
     }
   }
 

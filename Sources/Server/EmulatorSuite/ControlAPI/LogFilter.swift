@@ -18,7 +18,7 @@ struct LogFilter: Sendable {
     if let name = query["level"] {
       guard let level = Logger.Level(rawValue: name) else {
         let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-        throw StatusError.invalidArgument("\"\(name)\" is no level; the levels are \(names).")
+        throw StatusError.invalidArgument("\"\(name)\" is not a level; the levels are \(names).")
       }
       self.level = level
     }
@@ -28,7 +28,7 @@ struct LogFilter: Sendable {
         let date = (try? Date(text, strategy: Self.style)) ?? (try? Date(text, strategy: .iso8601))
       else {
         throw StatusError.invalidArgument(
-          "\"\(text)\" is no time; write one such as 2026-11-21T07:00:00Z."
+          "\"\(text)\" is not a time; write one such as 2026-11-21T07:00:00Z."
         )
       }
       since = date.formatted(Self.style)

@@ -54,7 +54,9 @@ struct Clock: AsyncParsableCommand {
 
     func validate() throws {
       guard TimeSpan.seconds(amount) != nil || amount.contains("T") else {
-        throw ValidationError("\"\(amount)\" is no duration such as 30s, 10m, 24h, 7d, nor a time.")
+        throw ValidationError(
+          "\"\(amount)\" is neither a duration, such as 30s, 10m, 24h or 7d, nor a time."
+        )
       }
     }
 
@@ -90,7 +92,7 @@ struct Clock: AsyncParsableCommand {
         else { continue }
         let passed = clock.aheadSeconds - start
         let part = seconds.map { ", \(Int(passed / max($0, 1) * 100))% of \(amount)" } ?? ""
-        Terminal.note("The jump goes on: it is \(clock.now)\(part).")
+        Terminal.note("The jump continues: it is \(clock.now)\(part).")
       }
     }
 

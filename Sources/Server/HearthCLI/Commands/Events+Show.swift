@@ -68,7 +68,7 @@ extension Events {
         ("kind", event.kind), ("document", event.document.isEmpty ? nil : event.document),
         ("time", event.time), ("attempts", "\(event.attempts)"),
         ("crashes", event.crashes == 0 ? nil : "\(event.crashes)"), ("waiting", event.waits),
-        ("next try", event.due),
+        ("due", event.due),
         ("settled", event.settled), ("error", event.error),
       ]
       return rows.compactMap { name, value in

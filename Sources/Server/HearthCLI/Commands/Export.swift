@@ -9,10 +9,10 @@ struct Export: AsyncParsableCommand {
     abstract: "Write all documents and vectors to a folder.",
     usage: "hearth export <folder> [--force] [<options>]",
     discussion: """
-      The documents are as they were at one moment, while writes go on. The folder appears in one \
-      step, when everything is on the disk; until then an earlier export there is untouched. It is \
-      laid out as Firebase's exports are, with one document a line in Firestore's JSON form, so \
-      that it can be read, compared and kept beside the code.
+      The documents are as they were at one moment, while writes continue. The folder appears in \
+      one step, when everything is on the disk; until then an earlier export there is untouched. \
+      It is laid out as Firebase's exports are, with one document a line in Firestore's JSON form, \
+      so that it can be read, compared and kept beside the code.
 
         hearth export ./seed            a new folder
         hearth export ./seed --force    replaces the export that is there

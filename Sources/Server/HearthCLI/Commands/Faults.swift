@@ -50,7 +50,7 @@ struct Faults: AsyncParsableCommand {
     @Option(help: "The part of events that come twice, from 0 to 1.")
     var duplicates = 0.0
 
-    @Option(help: "The part of events whose first try is lost, from 0 to 1.")
+    @Option(help: "The part of events whose first attempt is lost, from 0 to 1.")
     var drops = 0.0
 
     @Flag(help: "Let events of one document overtake each other.")

@@ -51,7 +51,7 @@ extension Functions {
       abstract: "Serve an earlier deployment again.",
       discussion: """
         Without an id the deployment that the current one replaced. It takes over in one step, as \
-        a new one does; when it does not start, what serves now goes on. Settings in .env files \
+        a new one does; if it does not start, the current one continues. Settings in .env files \
         are those of today.
 
           hearth functions rollback

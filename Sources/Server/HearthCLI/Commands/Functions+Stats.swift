@@ -11,12 +11,12 @@ extension Functions {
           hearth functions stats
           hearth functions stats --json
 
-        Calls, events, tasks and schedules count alike, each try by itself. REFUSED were answered with \
-        400 to 499, FAILED with 500 or more, or crashed, or timed out. P50 and P99 are upper bounds and \
-        count the start of a worker. PENDING events are not settled; OLDEST is the age of the oldest one \
-        that runs or could run now. NOTE says why all of a function's events wait, or why it has too few \
-        workers. Prometheus finds the same numbers, and more, at /metrics of the hub; \
-        `hearth top` shows them as they change.
+        Calls, events, tasks and schedules count alike, each attempt by itself. REFUSED means a \
+        status from 400 to 499; FAILED a status from 500, a crash or a timeout. P50 and P99 are \
+        upper bounds and count the start of a worker. PENDING events are not settled; OLDEST is \
+        the age of the oldest one that runs or could run now. NOTE says why all of a function's \
+        events wait, or why it has too few workers. Prometheus finds the same numbers, and more, \
+        at /metrics of the hub; `hearth top` shows them as they change.
         """
     )
 

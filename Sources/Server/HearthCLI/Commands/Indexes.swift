@@ -102,7 +102,7 @@ struct Indexes: AsyncParsableCommand {
   private static func object(_ data: Data, at place: String) throws -> [String: Any] {
     // Any content that is not a JSON object leads to the same error.
     guard let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
-      throw CommandError("\(place) is no file of indexes; correct it.")
+      throw CommandError("\(place) is not a file of indexes; correct it.")
     }
     return object
   }
@@ -114,7 +114,7 @@ struct Indexes: AsyncParsableCommand {
   ) throws -> [NSDictionary] {
     guard let value = file[name] else { return [] }
     guard let list = value as? [NSDictionary] else {
-      throw CommandError("\(place): \(name) is no list of objects; correct it.")
+      throw CommandError("\(place): \(name) is not a list of objects; correct it.")
     }
     return list
   }

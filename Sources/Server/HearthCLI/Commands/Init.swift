@@ -72,7 +72,7 @@ struct Init: AsyncParsableCommand {
     if let hearthPath {
       let path = absolutePath(hearthPath)
       guard Self.isCheckout(path) else {
-        throw CommandError("\(path) is no checkout of Hearth: no Package.swift there says so.")
+        throw CommandError("\(path) is not a checkout of Hearth: no Package.swift there says so.")
       }
       return .path(path)
     }

@@ -37,7 +37,7 @@ struct Logs: AsyncParsableCommand {
   @Option(help: "At most so many lines of the past.")
   var limit = 200
 
-  @Flag(help: "Go on with new lines as they come.")
+  @Flag(help: "Continue with new lines as they come.")
   var follow = false
 
   @Flag(help: "Print each line as a JSON object.")
@@ -49,7 +49,7 @@ struct Logs: AsyncParsableCommand {
     }
     if let level, Logger.Level(rawValue: level) == nil {
       let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ValidationError("\"\(level)\" is no level; the levels are \(names).")
+      throw ValidationError("\"\(level)\" is not a level; the levels are \(names).")
     }
     if let since, Self.time(since, now: Date()) == nil {
       throw ValidationError("--since is a time such as 2026-11-21T07:00:00Z, or 30s, 10m, 2h, 1d.")

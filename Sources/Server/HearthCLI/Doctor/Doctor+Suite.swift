@@ -195,7 +195,7 @@ extension Doctor {
         waiting.isEmpty ? .ok : .note,
         waiting.isEmpty
           ? "none"
-          : "\(waiting.count) failed and wait for another try; see "
+          : "\(waiting.count) failed and wait for another attempt; see "
             + "`hearth events list --state pending`"
       )
     )

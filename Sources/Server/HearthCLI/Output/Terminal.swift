@@ -112,10 +112,10 @@ enum Terminal {
     signal(SIGPIPE, SIG_IGN)
     let writers = Writers(
       output: LineWriter(to: STDOUT_FILENO) {
-        "(\($0) results were dropped because nobody read them.)"
+        "(\($0) results were dropped because they were not read.)"
       },
       errors: LineWriter(to: STDERR_FILENO) { count in
-        let message = "\(count) log lines were dropped because nobody read them"
+        let message = "\(count) log lines were dropped because they were not read"
         return LogLine(service: "hearth", level: .warning, message: message)
           .formatted(logFormat).text
       }

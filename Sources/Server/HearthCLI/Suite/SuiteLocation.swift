@@ -183,7 +183,7 @@ struct ControlClient {
       return CommandError(parsed.error.message)
     }
     return CommandError(
-      "The suite answered HTTP \(status): \(String(decoding: body, as: UTF8.self))"
+      "The suite returned HTTP \(status): \(String(decoding: body, as: UTF8.self))"
     )
   }
 }

@@ -7,8 +7,8 @@ import DequeModule
 /// cannot run at all. Therefore the places of the machine are divided:
 ///
 /// - `firstPlaces` can hold only the first worker of an owner. All additional workers together have
-///   `furtherMax` places, however many one function requests. Every function finds a place for its
-///   first worker while functions do not outnumber first places and no replaced workers remain.
+///   `additionalMax` places, however many one function requests. Every function finds a place for
+///   its first worker while functions do not outnumber first places and no replaced workers remain.
 /// - `deploymentPlaces` are reserved for the first workers of a deployment that does not serve yet.
 ///   A new deployment is the way to fix functions that hang.
 ///
@@ -43,10 +43,10 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
     var isWaiting: Bool { !queue.isEmpty }
     var waitsForFirst: Bool { live == 0 && isWaiting }
-    var further: Int { Self.further(of: live, role) }
-    var furtherStaying: Int { Self.further(of: live - leaving, role) }
+    var additional: Int { Self.additional(of: live, role) }
+    var additionalStaying: Int { Self.additional(of: live - leaving, role) }
 
-    private static func further(of count: Int, _ role: Role) -> Int {
+    private static func additional(of count: Int, _ role: Role) -> Int {
       role == .replaced ? count : max(0, count - 1)
     }
   }
@@ -66,24 +66,23 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
   /// Sums over all owners.
   private struct Totals {
-    /// Unused; always zero.
-    var functions = 0
     var queued = 0
     var waiting = 0
     var waitingForFirst = 0
     var deployingWaiting = 0
-    var further = 0
-    var furtherStaying = 0
-    var ownersOfFurther = 0
+    var additional = 0
+    var additionalStaying = 0
+    var ownersWithAdditional = 0
 
-    mutating func count(_ workers: Workers, _ times: Int) {
-      queued += times * workers.queue.count
-      if workers.isWaiting { waiting += times }
-      if workers.waitsForFirst { waitingForFirst += times }
-      if workers.waitsForFirst, workers.role == .deploying { deployingWaiting += times }
-      further += times * workers.further
-      furtherStaying += times * workers.furtherStaying
-      if workers.furtherStaying > 0 { ownersOfFurther += times }
+    /// Adds an owner's numbers, or subtracts them if `sign` is -1.
+    mutating func count(_ workers: Workers, sign: Int) {
+      queued += sign * workers.queue.count
+      if workers.isWaiting { waiting += sign }
+      if workers.waitsForFirst { waitingForFirst += sign }
+      if workers.waitsForFirst, workers.role == .deploying { deployingWaiting += sign }
+      additional += sign * workers.additional
+      additionalStaying += sign * workers.additionalStaying
+      if workers.additionalStaying > 0 { ownersWithAdditional += sign }
     }
   }
 
@@ -145,15 +144,15 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   /// With two hundred places these are four, one for each worker that may start at the same time.
   var deploymentPlaces: Int { liveMax / 50 }
 
-  /// The number of waiting workers that the exit of any further live worker would help.
+  /// The number of places that waiting workers lack; the exit of any live worker provides one.
   ///
   /// Workers that are about to exit are already counted as free places.
-  var placesMissing: Int { shortage.first + shortage.further }
+  var placesMissing: Int { shortage.first + shortage.additional }
 
   /// The number of first workers in `placesMissing`.
   var firstsMissing: Int { shortage.first }
 
-  /// The number of waiting workers that only the exit of an additional worker would help.
+  /// The number of waiting workers that could start only if an additional worker exited.
   var sharesMissing: Int { shortage.shares }
 
   /// The number of waiting workers for which not even a busy worker has been asked to leave.
@@ -167,29 +166,30 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   }
 
   /// True if the exit of some live worker could let a waiting worker start.
-  var isShort: Bool { placesMissing > 0 || sharesMissing > 0 && hasFurtherOfOthers }
+  var isShort: Bool { placesMissing > 0 || sharesMissing > 0 && hasAdditionalOfOthers }
 
-  private var shortage: (first: Int, further: Int, shares: Int) {
+  private var shortage: (first: Int, additional: Int, shares: Int) {
     let free = liveMax - live.count + leaving.count
     let serving = totals.waitingForFirst - totals.deployingWaiting
     let forServing = max(0, free - totals.deployingWaiting - deploymentPlaces)
     let first = max(0, totals.deployingWaiting - free) + max(0, serving - forServing)
-    let further = totals.queued - totals.waitingForFirst
-    let share = min(further, max(0, additionalMax - totals.furtherStaying))
-    return (first, max(0, share - max(0, forServing - serving)), further - share)
+    let additional = totals.queued - totals.waitingForFirst
+    let share = min(additional, max(0, additionalMax - totals.additionalStaying))
+    return (first, max(0, share - max(0, forServing - serving)), additional - share)
   }
 
   /// True if an owner has additional workers while a worker of another owner waits.
-  private var hasFurtherOfOthers: Bool {
+  private var hasAdditionalOfOthers: Bool {
     guard totals.waiting == 1, let only = queue.first?.owner else { return totals.waiting > 0 }
-    return totals.ownersOfFurther > (owners[only].map { $0.furtherStaying > 0 } ?? false ? 1 : 0)
+    let hasAdditional = owners[only].map { $0.additionalStaying > 0 } ?? false
+    return totals.ownersWithAdditional > (hasAdditional ? 1 : 0)
   }
 
   /// True if an idle worker of an owner should make room for a waiting worker of another owner.
   func mayGiveWay(_ owner: Owner) -> Bool {
     guard placesMissing == 0 else { return true }
     guard sharesMissing > 0, let workers = owners[owner] else { return false }
-    return workers.furtherStaying > 0 && totals.queued > workers.queue.count
+    return workers.additionalStaying > 0 && totals.queued > workers.queue.count
   }
 
   /// True if an owner's workers wait because no place is left for them.
@@ -240,7 +240,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     change(owner) { $0.queue.remove(at: place) }
   }
 
-  /// Records that a worker answers; returns the workers that may start now.
+  /// Records that a worker responds; returns the workers that may start now.
   mutating func ready(_ worker: Worker, now: Duration) -> [Worker] {
     starting[worker] = nil
     return admit(now: now)
@@ -294,11 +294,11 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return admitted
   }
 
-  /// True if another worker of an owner may live in addition to those that live now.
+  /// True if there is a place for one more worker of an owner.
   private func hasPlace(for workers: Workers) -> Bool {
     let free = liveMax - live.count
     if workers.live == 0, workers.role == .deploying { return free > 0 }
-    let isWithinShare = workers.live == 0 || totals.further < additionalMax
+    let isWithinShare = workers.live == 0 || totals.additional < additionalMax
     return isWithinShare && free > deploymentPlaces
   }
 
@@ -306,14 +306,14 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   private mutating func change(_ owner: Owner, _ change: (inout Workers) -> Void) {
     var workers = owners[owner] ?? Workers()
     if let position = position(of: workers, owner) { queue.remove(position) }
-    if owners[owner] != nil { totals.count(workers, -1) }
+    if owners[owner] != nil { totals.count(workers, sign: -1) }
     owners[owner] = nil
     change(&workers)
     workers.role = roles[owner] ?? .replaced
     if let position = position(of: workers, owner) { queue.insert(position) }
     guard workers.live > 0 || workers.isWaiting else { return }
     owners[owner] = workers
-    totals.count(workers, 1)
+    totals.count(workers, sign: 1)
   }
 
   private func position(of workers: Workers, _ owner: Owner) -> QueuePosition? {

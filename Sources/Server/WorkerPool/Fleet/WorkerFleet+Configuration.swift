@@ -9,7 +9,9 @@ extension WorkerFleet {
 
   /// The settings of all workers.
   package struct Configuration: Sendable {
-    /// The parent of the pool's private socket folder; short, because socket paths must be.
+    /// The parent of the pool's private socket folder.
+    ///
+    /// Its path must be short, because the length of socket paths is limited.
     package var socketFolder: String
     /// The server's environment variables that workers inherit; see `WorkerEnvironment`.
     package var environment: [String: String]
@@ -25,24 +27,24 @@ extension WorkerFleet {
     package var queueBytesMax: Int
     /// The time that a delivery from the event log may wait for a worker before it is retried.
     package var queueTimeout: Duration
-    /// The time that a call waits for a place of a function without workers, as on Cloud Run.
+    /// The time that a call of a function without workers waits for a place, as on Cloud Run.
     package var placeTimeout: Duration
-    /// The time that a delivery from the event log waits for a place of a function without workers.
+    /// The time that a delivery to a function without workers waits for a place.
     ///
     /// It is short because the delivery then waits in the event log, as pending, rather than in the
     /// pool.
     package var eventPlaceTimeout: Duration
     /// The time that a replaced version has to finish its invocations.
     ///
-    /// Longer than the longest event timeout.
+    /// It is longer than the longest timeout of a function that handles events.
     package var replacedTimeMax: Duration
     /// The time that a replaced version has while another version's first worker waits for a place.
     package var replacedGrace: Duration
-    /// The time that a new worker has to answer on its socket.
+    /// The time that a new worker has to respond on its socket.
     package var startTimeout: Duration
     /// The time that an abandoned invocation has to stop before its worker is ended.
     package var cancelGrace: Duration
-    /// The time between the request to a worker to exit and the kill.
+    /// The time that a worker has to exit when asked to, before it is killed.
     package var terminateGrace: Duration
     /// The time that running invocations have when the server stops.
     package var drainGrace: Duration

@@ -1,5 +1,5 @@
-import StatusCodes
 import LibC
+import StatusCodes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -9,10 +9,12 @@ import LibC
 
 /// The private folder for the worker sockets of one server.
 ///
-/// The server holds a lock in it for as long as it lives. A later server can therefore recognize
-/// and remove the folder of a killed server.
+/// While the server runs, it holds a lock on a file in the folder. A later server can therefore
+/// recognize and remove the folder of a killed server.
 struct SocketFolder {
-  /// The longest Unix socket path on any platform; macOS has 104 bytes with the final zero.
+  /// The longest path of a Unix socket that all platforms accept.
+  ///
+  /// macOS has the lowest limit: 104 bytes including the final zero.
   static let socketPathBytesMax = 103
   /// The maximum length of a slash and a socket's number.
   private static let socketNameBytesMax = 11
@@ -35,10 +37,10 @@ struct SocketFolder {
     guard mkdtemp(&template) != nil else { throw Self.currentError(parent) }
     path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
     // The lock file is renamed only once it is locked, so no server takes it for a stale one.
-    let fresh = "\(Self.lockPath(path)).new"
-    lock = open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let newLockPath = "\(Self.lockPath(path)).new"
+    lock = open(newLockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0,
-      rename(fresh, Self.lockPath(path)) == 0
+      rename(newLockPath, Self.lockPath(path)) == 0
     else { throw Self.currentError(parent) }
   }
 

@@ -7,7 +7,7 @@ import FunctionLogs
   import Foundation
 #endif
 
-/// A converter of a worker's output lines to log entries, within the bounds.
+/// A converter of a worker's output lines to log entries, which drops lines that come too fast.
 struct WorkerOutput {
   /// A log entry without its time and function.
   struct Entry: Equatable {
@@ -20,7 +20,9 @@ struct WorkerOutput {
 
   /// The number of lines kept to explain a failed start.
   static let tailMax = 20
-  /// The maximum size of the kept lines; every worker holds some, and failed starts repeat them.
+  /// The maximum size of the kept lines, in bytes.
+  ///
+  /// It is small because every worker keeps lines, and the error of a failed start repeats them.
   static let tailBytesMax = 16 << 10
 
   private static let flushWait = Duration.seconds(1)
@@ -58,7 +60,7 @@ struct WorkerOutput {
       switch crash.take(text) {
       case .passes: break
       case .taken: return []
-      case .complete(let report): return [remembered(Entry(level: "error", message: report))]
+      case .complete(let report): return [keptInTail(Entry(level: "error", message: report))]
       }
     }
     switch limiter.judge(bytes: line.bytes.count, now: now) {
@@ -66,15 +68,15 @@ struct WorkerOutput {
     case .passAfter(let dropped): entries.append(Self.entry(dropped))
     case .pass: break
     }
-    return entries + [remembered(Self.entry(line, isError: isError))]
+    return entries + [keptInTail(Self.entry(line, isError: isError))]
   }
 
   /// Returns the final entries: a count of dropped lines and an unfinished crash report.
   mutating func finish() -> [Entry] {
-    dropped() + (crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? [])
+    dropped() + (crash.end().map { [keptInTail(Entry(level: "error", message: $0))] } ?? [])
   }
 
-  /// Reports dropped lines if no line that could report them has come for a while.
+  /// Returns a count of dropped lines if no line has come for a while that could report them.
   mutating func flush(now: Duration) -> [Entry] {
     now - limiter.last < Self.flushWait ? [] : dropped()
   }
@@ -95,7 +97,8 @@ struct WorkerOutput {
     bytes < 1 << 20 ? "\(bytes) bytes" : MemoryWatch.text(bytes)
   }
 
-  private mutating func remembered(_ entry: Entry) -> Entry {
+  /// Adds an entry's message to the tail; returns the entry.
+  private mutating func keptInTail(_ entry: Entry) -> Entry {
     let line = String(decoding: entry.message.utf8.prefix(Self.tailBytesMax / 2), as: UTF8.self)
     tailLines.append(line)
     tailBytes += line.utf8.count
@@ -106,16 +109,16 @@ struct WorkerOutput {
   }
 
   private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
-    // Other lines that begin with a brace are the function's own output, like all text below.
+    // A line that begins with a brace but is not a `WorkerLogLine` is the function's own output.
     if !isError, line.bytes.first == UInt8(ascii: "{"),
-      let report = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
+      let logLine = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
     {
       return Entry(
-        level: report.severity.lowercased(),
-        message: report.message,
-        invocation: report.executionID,
-        trace: report.trace,
-        metadata: report.metadata ?? [:]
+        level: logLine.severity.lowercased(),
+        message: logLine.message,
+        invocation: logLine.executionID,
+        trace: logLine.trace,
+        metadata: logLine.metadata ?? [:]
       )
     }
     let text = String(decoding: line.bytes, as: UTF8.self)

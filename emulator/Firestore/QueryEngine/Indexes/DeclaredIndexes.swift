@@ -192,7 +192,9 @@ package struct DeclaredIndexes: Sendable, Hashable {
       for field in self.fields {
         let text = field.fieldPath ?? ""
         guard let path = FieldPath(text) else {
-          throw .invalidArgument("\"\(text)\" is no field path, in an index of \(collectionGroup).")
+          throw .invalidArgument(
+            "\"\(text)\" is not a field path, in an index of \(collectionGroup)."
+          )
         }
         let kind = try field.kind(collectionGroup)
         if path.isDocumentID {
