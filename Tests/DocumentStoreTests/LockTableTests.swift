@@ -80,6 +80,30 @@ struct LockTableTests {
     #expect(table.isEmpty)
   }
 
+  @Test("A reader behind several owners that intend to write is granted once the writer ends")
+  func readerBehindUpdaters() throws {
+    // one     two            three           four
+    // w(a)
+    //         u(a) waits
+    //                        u(a) waits
+    //                                        r(a), w(b) waits
+    // end     granted                        granted
+    //         w(b) waits                     (two would wait forever for four, which nothing wakes)
+    let four = LockOwner(age: 4, id: 4)
+    var table = LockTable()
+    #expect(table.request(write("a"), by: one).reception == .granted)
+    let first = try waits(table.request(update("a"), by: two))
+    let second = try waits(table.request(update("a"), by: three))
+    let request = LockRequest(documents: [Array("a".utf8): .shared, Array("b".utf8): .exclusive])
+    let reader = try waits(table.request(request, by: four))
+    #expect(table.release(one) == [.granted(first), .granted(reader)])
+    let third = try waits(table.request(write("b"), by: two))
+    #expect(table.release(four) == [.granted(third)])
+    #expect(table.release(two) == [.granted(second)])
+    #expect(table.release(three) == [])
+    #expect(table.isEmpty)
+  }
+
   @Test("A reader that comes after a waiting writer waits behind it")
   func fairness() throws {
     // one   two          three

@@ -33,6 +33,7 @@ struct LockTable: Sendable {
     var waiting: Deque<Ticket> = []
     var waitingExclusive = 0
     var waitingUpdate = 0
+    var waitingShared = 0
     /// True if readers that wanted to write were aborted here.
     ///
     /// The mark lasts as long as the entry: until no owner holds or requests the document.
@@ -60,7 +61,7 @@ struct LockTable: Sendable {
 
     mutating func countWaiting(_ mode: LockMode, _ change: Int) {
       switch mode {
-      case .shared: break
+      case .shared: waitingShared += change
       case .update: waitingUpdate += change
       case .exclusive: waitingExclusive += change
       }
@@ -358,27 +359,32 @@ extension LockTable {
 
   /// Returns the requests for a document that no earlier waiting request blocks.
   ///
-  /// These are the readers before the first writer, or before the second owner that intends to
-  /// write. Also included are all requests of the first writer's owner, which does not wait for
-  /// itself. Readers behind the second owner wait a little longer than necessary, so that a release
-  /// costs O(1) even with a long queue.
+  /// These are the readers before the first writer, and the first owner that intends to write. Also
+  /// included are all requests of that writer's or owner's, which does not wait for itself. A
+  /// release costs O(1) even with a long queue if all in the queue intend to write. No reader may be
+  /// left out: nothing else would wake it, and the owner ahead of it may come to wait for it.
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
     guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }
     var first: [Ticket] = []
     var updater: LockOwner?
+    var readersLeft = entry.waitingShared
     for ticket in entry.waiting {
       guard let waiter = waiters[ticket] else { continue }
       switch waiter.request.documents[key] {
       case .exclusive: return first + (owners[waiter.owner]?.waiting ?? [])
       case .update:
-        if let updater, updater != waiter.owner { return first + (owners[updater]?.waiting ?? []) }
+        if let updater, updater != waiter.owner {
+          guard readersLeft > 0 else { return first + (owners[updater]?.waiting ?? []) }
+          continue
+        }
         updater = waiter.owner
-      case .shared, nil: break
+      case .shared: readersLeft -= 1
+      case nil: break
       }
       first.append(ticket)
     }
-    return first
+    return first + (updater.flatMap { owners[$0]?.waiting } ?? [])
   }
 
   /// Removes a request from the queue and returns the requests that may have waited behind it.
