@@ -79,15 +79,15 @@ unit: needs
 
 journeys: needs
 	swift build --build-tests
-	HEARTH_JOURNEYS=200 sh $(SCRIPTS)/swift-test.sh --no-parallel --filter JourneyTests
+	HEARTH_TEST_SECONDS=0 HEARTH_JOURNEYS=200 sh $(SCRIPTS)/swift-test.sh --no-parallel --filter JourneyTests
 
 crashes: needs
 	swift build --build-tests
-	HEARTH_CRASHES=$(CRASHES) sh $(SCRIPTS)/swift-test.sh --filter CrashTests
+	HEARTH_TEST_SECONDS=0 HEARTH_CRASHES=$(CRASHES) sh $(SCRIPTS)/swift-test.sh --filter CrashTests
 
 model: needs
 	swift build --build-tests
-	HEARTH_OPERATIONS=100000 sh $(SCRIPTS)/swift-test.sh --filter StoreModelTests
+	HEARTH_TEST_SECONDS=0 HEARTH_OPERATIONS=100000 sh $(SCRIPTS)/swift-test.sh --filter StoreModelTests
 
 # Our own client against a running suite.
 live: needs

@@ -139,24 +139,34 @@ struct HostileRulesTests {
   }
 
   /// As many elements as a document can contain, all different.
-  static let crowds: [[FirestoreValue]] = [
-    (0..<50_000).map { .timestamp(Timestamp(microseconds: $0)) },
-    (0..<50_000).map { .bytes(Array("\($0)".utf8)) },
-    (0..<50_000).map { .array([.integer($0)]) },
-    (0..<50_000).map { .map(["a": .integer($0)]) },
-    (0..<50_000).map { _ in .double(.nan) },
-    (0..<50_000).map { .geoPoint(GeoPoint(latitude: Double($0) / 1000, longitude: 0)) },
+  struct LongList: CustomTestStringConvertible {
+    let testDescription: String
+    let elements: [FirestoreValue]
+
+    init(_ name: String, _ element: (Int64) -> FirestoreValue) {
+      testDescription = name
+      elements = (0..<50_000).map(element)
+    }
+  }
+
+  static let longLists = [
+    LongList("timestamps") { .timestamp(Timestamp(microseconds: $0)) },
+    LongList("bytes") { .bytes(Array("\($0)".utf8)) },
+    LongList("arrays") { .array([.integer($0)]) },
+    LongList("maps") { .map(["a": .integer($0)]) },
+    LongList("NaN") { _ in .double(.nan) },
+    LongList("geo points") { .geoPoint(GeoPoint(latitude: Double($0) / 1000, longitude: 0)) },
   ]
 
   @Test(
     "A client's long list is judged to its end",
-    arguments: crowds,
+    arguments: longLists,
     ["hasOnly(['a'])", "toSet().size() == 0", "hasAny(resource.data.l)"]
   )
-  func longLists(crowd: [FirestoreValue], test: String) throws {
+  func longLists(list: LongList, test: String) throws {
     _ = try Self.isAllowed(
       Self.file(if: "resource.data.l.\(test)"),
-      data: ["l": .array(crowd)]
+      data: ["l": .array(list.elements)]
     )
   }
 
