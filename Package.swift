@@ -43,7 +43,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
     // Signed tokens: verifying those of users, signing those of service accounts.
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-    // MD5, with which clients look up names in bloom filters; already a dependency of jwt-kit.
+    // MD5, with which clients look up names in bloom filters, and scrypt for passwords; already a
+    // dependency of jwt-kit.
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
   targets: libraries() + modules() + topLayer() + application() + starter() + testSupport()
@@ -224,6 +225,14 @@ func modules() -> [Target] {
       ]
     ),
     module(
+      "AuthAccounts",
+      in: "emulator/Auth",
+      [
+        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "JSONText", "StatusCodes",
+        "StorageEngine", "CryptoExtras",
+      ]
+    ),
+    module(
       "WorkerPool",
       in: "Sources/Server",
       [
@@ -251,6 +260,14 @@ func modules() -> [Target] {
         "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
         "InvocationContext", "JSONText", "JSONTranscoding", "QueryEngine", "SecurityRules",
         "StatusCodes", "WebChannel", "HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "SwiftProtobuf",
+      ]
+    ),
+    module(
+      "AuthEmulator",
+      in: "emulator/Auth",
+      [
+        "AuthAccounts", "DocumentModel", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "JSONText", "StatusCodes", "StorageEngine", "Crypto", "HTTPTypes", "Logging", "NIOCore",
       ]
     ),
     module(
@@ -321,10 +338,12 @@ func modules() -> [Target] {
       "EmulatorSuite",
       in: "Sources/Server",
       [
-        "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs",
+        "AuthAccounts", "AuthEmulator", "DataExport", "Deployment", "DocumentModel",
+        "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos",
+        "FirestoreWire", "FlowControl", "FunctionLogs",
         "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules",
+        "Invocation", "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage",
+        "SecurityRules",
         "StatusCodes", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
         "VectorIndex", "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
         "SwiftProtobuf",
@@ -477,6 +496,8 @@ func testSupport() -> [Target] {
 /// Each may import the modules that it tests, their dependencies, `TestSupport`, and its own list.
 func testTargets() -> [Target] {
   [
+    tests("AuthAccountsTests", and: ["Logging"]),
+    tests("AuthEmulatorTests", and: ["EventLog", "Events", "StorageEngine"]),
     tests(
       "CrashTests",
       of: ["DocumentStore", "SQLiteStorage", "TriggerDelivery"],
@@ -552,6 +573,7 @@ func products() -> [String: String] {
     "ArgumentParser": "swift-argument-parser",
     "DequeModule": "swift-collections",
     "Crypto": "swift-crypto",
+    "CryptoExtras": "swift-crypto",
     "AsyncAlgorithms": "swift-async-algorithms",
     "HTTPTypes": "swift-http-types",
     "HeapModule": "swift-collections",

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 SAMPLE = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "SampleFunctions")
-PORTS = ["functions", "firestore", "hub", "tasks", "vectors"]
+PORTS = ["functions", "firestore", "hub", "auth", "tasks", "vectors"]
 DOCUMENTS = f"/v1/projects/{conftest.PROJECT}/databases/(default)/documents"
 TASKS = f"/v2/projects/{conftest.PROJECT}/locations/us-central1/queues/countTask/tasks"
 ECHO = f"/{conftest.PROJECT}/us-central1/echo"

@@ -463,7 +463,8 @@ def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path, cont
         (tmp_path / "firestore.rules").write_text(content, encoding="utf-8")
     ended = subprocess.run(
         [conftest.hearth(), "start", "--ephemeral", "--no-functions", "--hub-port", "0",
-         "--firestore-port", "0", "--vectors-port", "0", "--functions-port", "0", "--tasks-port", "0"],
+         "--firestore-port", "0", "--vectors-port", "0", "--functions-port", "0", "--tasks-port", "0",
+         "--auth-port", "0"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert complaint in ended.stderr

@@ -76,7 +76,7 @@ def test_whoever_reads_the_log_again_learns_how_many_lines_were_dropped(tmp_path
             assert line, text[-1000:]
             text += line
         numbers = flooded_numbers(text)
-        [report] = [m for m in messages(text) if "dropped because nobody read them" in m]
+        [report] = [m for m in messages(text) if "dropped because they were not read" in m]
         assert numbers == sorted(numbers) and numbers[0] == 0
         assert numbers[-1] == FLOOD["lines"] - 1
         assert int(report.split(" ")[0]) >= FLOOD["lines"] - len(numbers) > 0
@@ -107,7 +107,7 @@ def test_a_stdout_that_nobody_reads_does_not_hold_up_the_stop(tmp_path):
         process = subprocess.Popen(
             [conftest.hearth(), "start", "--json", "--project", PROJECT, "--data", str(data),
              "--executable", SAMPLE,
-             *[flag for name in ("hub", "functions", "firestore", "tasks", "vectors")
+             *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors")
                for flag in (f"--{name}-port", "0")]],
             stdout=writer, stderr=log, cwd=tmp_path)
     try:

@@ -37,6 +37,10 @@ struct WrongPortTests {
       ("/v2/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
       ("/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
       ("/queueStats", .tasks),
+      ("/identitytoolkit.googleapis.com/v1/accounts:signUp", .auth),
+      ("/securetoken.googleapis.com/v1/token", .auth), ("/emulator/action", .auth),
+      ("/emulator/v1/projects/demo-test/accounts", .auth),
+      ("/emulator/v1/projects/demo-test/oobCodes", .auth),
       ("/", nil), ("/other-project/us-central1/greet", nil), ("/demo-test/index.html", nil),
       ("/v1/projects/p", nil), ("/query", nil), ("/v1/embeddings", nil),
     ] as [(String, SuiteService?)]

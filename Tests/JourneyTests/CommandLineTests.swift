@@ -139,6 +139,8 @@ struct CommandLineTests {
       "0",
       "--functions-port",
       "0",
+      "--auth-port",
+      "0",
       "--tasks-port",
       "0",
       "--vectors-port",

@@ -25,7 +25,10 @@ final class SuiteProcess {
       [
         "start", "--json", "--data", project.data, "--project", JourneyProject.id,
         "--executable", JourneyProject.binary("SampleFunctions").path,
-      ] + ["hub", "functions", "firestore", "tasks", "vectors"].flatMap { ["--\($0)-port", "0"] }
+      ]
+      + ["hub", "functions", "firestore", "auth", "tasks", "vectors"].flatMap {
+        ["--\($0)-port", "0"]
+      }
       + arguments
     process.currentDirectoryURL = URL(filePath: project.folder.path)
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }

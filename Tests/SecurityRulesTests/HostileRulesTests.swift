@@ -149,7 +149,7 @@ struct HostileRulesTests {
     }
   }
 
-  static let longLists = [
+  static let largestLists = [
     LongList("timestamps") { .timestamp(Timestamp(microseconds: $0)) },
     LongList("bytes") { .bytes(Array("\($0)".utf8)) },
     LongList("arrays") { .array([.integer($0)]) },
@@ -160,7 +160,7 @@ struct HostileRulesTests {
 
   @Test(
     "A client's long list is judged to its end",
-    arguments: longLists,
+    arguments: largestLists,
     ["hasOnly(['a'])", "toSet().size() == 0", "hasAny(resource.data.l)"]
   )
   func longLists(list: LongList, test: String) throws {

@@ -49,6 +49,8 @@ public struct FunctionDefinition: Sendable {
     case schedule(String, timeZone: String?)
     /// A task of the queue that has the same name as the function.
     case taskQueue(TaskRateLimits)
+    /// A sign-up or a sign-in that waits for the function.
+    case blocking(BlockingEventType)
   }
 }
 

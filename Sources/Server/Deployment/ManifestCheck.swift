@@ -137,11 +137,21 @@ extension ManifestCheck {
           + "\(FunctionLimits.functionsMax)."
       )
     }
+    let blocking = Dictionary(
+      grouping: functions.keys.sorted(),
+      by: { functions[$0]?.blockingTrigger?.eventType ?? "" }
+    )
+    for (type, names) in blocking where !type.isEmpty && names.count > 1 {
+      throw DeploymentError(
+        "\(names.joined(separator: " and ")) are for the same event, \(type.suffix(100)); Auth asks "
+          + "one function only."
+      )
+    }
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
       guard isName(name) else {
         throw DeploymentError(
-          "\"\(name.prefix(100))\" is no name for a function: use a letter, then letters, digits, "
-            + "- and _, 63 in all."
+          "\"\(name.prefix(100))\" is not a valid name for a function: use a letter, then "
+            + "letters, digits, - and _, 63 in all."
         )
       }
       let problems = endpoint.problems

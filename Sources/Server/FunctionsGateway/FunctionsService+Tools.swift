@@ -58,6 +58,7 @@ extension FunctionsService {
     var eventTrigger: Event?
     var schedule: FunctionEndpoint.ScheduleTrigger?
     var taskQueueTrigger: FunctionEndpoint.TaskQueueTrigger?
+    var blockingTrigger: FunctionEndpoint.BlockingTrigger?
 
     init(_ name: String, _ endpoint: FunctionEndpoint) {
       region = endpoint.regions[0]
@@ -78,6 +79,7 @@ extension FunctionsService {
       }
       schedule = endpoint.scheduleTrigger
       taskQueueTrigger = endpoint.taskQueueTrigger
+      blockingTrigger = endpoint.blockingTrigger
     }
   }
 

@@ -1,11 +1,11 @@
 /// Base64 with the URL alphabet and without padding, as JWTs use it (RFC 4648, section 5).
-enum Base64URL {
+package enum Base64URL {
   private static let digits = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
   )
 
   /// Encodes bytes as text without padding.
-  static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     var buffer = 0
     var bits = 0
@@ -25,7 +25,7 @@ enum Base64URL {
   /// Decodes text; nil if it has a character outside the alphabet or an impossible length.
   ///
   /// Leftover bits at the end are ignored because some clients do not clear them.
-  static func decode(_ text: some StringProtocol) -> [UInt8]? {
+  package static func decode(_ text: some StringProtocol) -> [UInt8]? {
     guard text.utf8.count % 4 != 1 else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count * 3 / 4)

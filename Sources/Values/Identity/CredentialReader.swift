@@ -17,16 +17,23 @@ package struct CredentialReader: Sendable {
   package let mode: Mode
   private let idTokens: TokenVerifier?
   private let appTokens: TokenVerifier?
+  private let blockingTokens: TokenVerifier?
   private let unsignedTokens = UnsignedTokenAcceptance()
   private let consumed = ConsumedTokens()
 
   /// Creates a reader for one mode, which the caller takes from its configuration.
   ///
   /// In `production` mode, a kind of token that has no verifier is always refused.
-  package init(mode: Mode, idTokens: TokenVerifier? = nil, appTokens: TokenVerifier? = nil) {
+  package init(
+    mode: Mode,
+    idTokens: TokenVerifier? = nil,
+    appTokens: TokenVerifier? = nil,
+    blockingTokens: TokenVerifier? = nil
+  ) {
     self.mode = mode
     self.idTokens = idTokens
     self.appTokens = appTokens
+    self.blockingTokens = blockingTokens
   }
 
   /// Returns the caller's identity for an `Authorization` header; without one, unauthenticated.
@@ -81,6 +88,15 @@ package struct CredentialReader: Sendable {
       throw DecodedToken.refused("The token's payload needs a non-empty 'sub'.")
     }
     return AppIdentity(appID: appID, claimsJSON: decoded.claimsJSON)
+  }
+
+  /// Returns the claims of the token that Auth sends to a blocking function, as JSON text.
+  ///
+  /// The token is trusted on the emulator and verified in production.
+  package func verifyBlocking(token: String) async throws(StatusError) -> String {
+    if mode == .emulator { return try DecodedToken(token).claimsJSON }
+    guard let blockingTokens else { throw Self.noProject }
+    return try await blockingTokens.verify(token).claimsJSON
   }
 
   /// Records the use of an App Check token; returns true if this process has seen it before.

@@ -3,22 +3,22 @@
 #else
   import Foundation
 #endif
-import StatusCodes
+package import StatusCodes
 
 /// A JWT split into its parts, with its signature unchecked.
-struct DecodedToken: Sendable {
+package struct DecodedToken: Sendable {
   /// The maximum length of a token; the longest real tokens have about 2 kB.
   static let bytesMax = 16 * 1024
 
   var header: Header
   var claims: Claims
   /// The payload as JSON text.
-  var claimsJSON: String
+  package var claimsJSON: String
   /// The third part, in base64url; empty if the token is not signed.
   var signature: Substring
 
   /// Parses a token of three parts; throws `UNAUTHENTICATED` without repeating the token.
-  init(_ token: String) throws(StatusError) {
+  package init(_ token: String) throws(StatusError) {
     guard token.utf8.count <= Self.bytesMax else {
       throw Self.refused("The token is longer than \(Self.bytesMax) bytes.")
     }

@@ -18,8 +18,14 @@ package struct TokenVerifier: Sendable {
     case below(String)
   }
 
+  private enum Audience: Sendable {
+    case exactly(String)
+    /// A part of the audience, because that of a blocking function is its address.
+    case containing(String)
+  }
+
   private let issuer: Issuer
-  private let audience: String
+  private let audience: Audience
   private let needsAuthTime: Bool
   private let keys: SigningKeys
   private let now: @Sendable () -> Double
@@ -37,7 +43,7 @@ package struct TokenVerifier: Sendable {
   ) -> TokenVerifier {
     TokenVerifier(
       issuer: .exactly("https://securetoken.google.com/\(project)"),
-      audience: project,
+      audience: .exactly(project),
       needsAuthTime: true,
       keys: keys,
       now: now
@@ -52,7 +58,22 @@ package struct TokenVerifier: Sendable {
   ) -> TokenVerifier {
     TokenVerifier(
       issuer: .below("https://firebaseappcheck.googleapis.com/"),
-      audience: "projects/\(project)",
+      audience: .exactly("projects/\(project)"),
+      needsAuthTime: false,
+      keys: keys,
+      now: now
+    )
+  }
+
+  /// Creates a verifier for the tokens that Auth sends to blocking functions on Cloud Run.
+  package static func blocking(
+    project: String,
+    keys: SigningKeys,
+    now: @escaping @Sendable () -> Double
+  ) -> TokenVerifier {
+    TokenVerifier(
+      issuer: .exactly("https://securetoken.google.com/\(project)"),
+      audience: .containing("run.app"),
       needsAuthTime: false,
       keys: keys,
       now: now
@@ -97,8 +118,15 @@ package struct TokenVerifier: Sendable {
       case .below(let prefix): claims.iss?.hasPrefix(prefix) ?? false
       }
     guard isIssuer else { throw DecodedToken.refused("The token has another issuer.") }
-    guard claims.audiences.contains(audience) else {
-      throw DecodedToken.refused("The token is for another project than \(audience).")
+    switch audience {
+    case .exactly(let audience):
+      guard claims.audiences.contains(audience) else {
+        throw DecodedToken.refused("The token is for another project than \(audience).")
+      }
+    case .containing(let part):
+      guard claims.audiences.contains(where: { $0.contains(part) }) else {
+        throw DecodedToken.refused("The token is not for a function.")
+      }
     }
     guard let subject = claims.sub, (1...Self.subjectLengthMax).contains(subject.utf16.count) else {
       throw DecodedToken.refused(

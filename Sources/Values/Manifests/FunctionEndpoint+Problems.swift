@@ -7,7 +7,7 @@ extension FunctionEndpoint {
   package var problems: [String] {
     let triggers = [
       callableTrigger != nil, httpsTrigger != nil, eventTrigger != nil, scheduleTrigger != nil,
-      taskQueueTrigger != nil,
+      taskQueueTrigger != nil, blockingTrigger != nil,
     ].count { $0 }
     let trigger = "has \(triggers) triggers; it needs exactly one."
     return (triggers == 1 ? [] : [trigger]) + numberProblems + retryProblems + textProblems
@@ -72,7 +72,10 @@ extension FunctionEndpoint {
       problems.append("has \(count) \(list); give at most \(FunctionLimits.listMax).")
     }
     let texts =
-      [entryPoint, platform, eventTrigger?.eventType, scheduleTrigger?.timeZone]
+      [
+        entryPoint, platform, eventTrigger?.eventType, scheduleTrigger?.timeZone,
+        blockingTrigger?.eventType,
+      ]
       .compactMap(\.self) + region + secrets + filters.flatMap { [$0.key, $0.value] }
       + patterns.flatMap { [$0.key, $0.value] }
     if let text = texts.first(where: { $0.utf8.count > FunctionLimits.textBytesMax }) {
@@ -91,6 +94,11 @@ extension FunctionEndpoint {
     }
     if let type = eventTrigger?.eventType, type.isEmpty || type.contains(where: \.isWhitespace) {
       problems.append("has the event type \"\(type)\"; give a CloudEvents type.")
+    }
+    if let type = blockingTrigger?.eventType,
+      ![BlockingTrigger.beforeCreate, BlockingTrigger.beforeSignIn].contains(type)
+    {
+      problems.append("has the blocking event \"\(type)\"; give user.beforeCreate or beforeSignIn.")
     }
     return problems
   }

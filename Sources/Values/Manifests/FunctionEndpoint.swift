@@ -16,6 +16,7 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
   package var eventTrigger: EventTrigger?
   package var scheduleTrigger: ScheduleTrigger?
   package var taskQueueTrigger: TaskQueueTrigger?
+  package var blockingTrigger: BlockingTrigger?
 
   /// The region of a function that does not set a region; the same as Firebase's default.
   package static let defaultRegion = "us-central1"
@@ -26,6 +27,7 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
   /// The longest `timeoutSeconds` that Cloud Functions allows for the function's trigger.
   package var timeoutSecondsMax: Int {
     if eventTrigger != nil { return FunctionLimits.eventSecondsMax }
+    if blockingTrigger != nil { return FunctionLimits.blockingSecondsMax }
     return scheduleTrigger == nil && taskQueueTrigger == nil
       ? FunctionLimits.requestSecondsMax : FunctionLimits.backgroundSecondsMax
   }
@@ -108,6 +110,17 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
       self.rateLimits = rateLimits
       self.retryConfig = retryConfig
     }
+  }
+
+  /// The moment of sign-up or sign-in at which Auth asks a function and awaits its response.
+  package struct BlockingTrigger: Codable, Sendable, Hashable {
+    /// The type in the words of Firebase's manifest, `providers/cloud.auth/eventTypes/user.…`.
+    package var eventType: String
+
+    package init(eventType: String) { self.eventType = eventType }
+
+    package static let beforeCreate = "providers/cloud.auth/eventTypes/user.beforeCreate"
+    package static let beforeSignIn = "providers/cloud.auth/eventTypes/user.beforeSignIn"
   }
 
   /// The limits on the rate at which a queue dispatches its tasks.

@@ -11,6 +11,8 @@ package enum FunctionLimits {
   package static let eventSecondsMax = 540
   /// The maximum timeout of a scheduled run or a task.
   package static let backgroundSecondsMax = 1800
+  /// The maximum timeout of a function that Auth waits for.
+  package static let blockingSecondsMax = 7
   /// The maximum timeout of a client's request.
   package static let requestSecondsMax = 3600
 

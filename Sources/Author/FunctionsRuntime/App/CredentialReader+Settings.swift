@@ -34,7 +34,8 @@ extension CredentialReader {
     self.init(
       mode: .production,
       idTokens: .idTokens(project: project, keys: keys(at: SigningKeys.idTokensURL), now: now),
-      appTokens: .appCheck(project: project, keys: keys(at: SigningKeys.appCheckURL), now: now)
+      appTokens: .appCheck(project: project, keys: keys(at: SigningKeys.appCheckURL), now: now),
+      blockingTokens: .blocking(project: project, keys: keys(at: SigningKeys.idTokensURL), now: now)
     )
   }
 

@@ -5,7 +5,7 @@ extension FunctionDefinition.Trigger {
   /// True if the platform can retry a failed run without a new request from a client.
   var canBeTriedAgain: Bool {
     switch self {
-    case .callable, .typed, .http: false
+    case .callable, .typed, .http, .blocking: false
     case .document, .cloudEvent, .schedule, .taskQueue: true
     }
   }
@@ -14,7 +14,7 @@ extension FunctionDefinition.Trigger {
   var hasJSON: Bool {
     switch self {
     case .callable, .typed, .cloudEvent, .taskQueue: true
-    case .http, .document, .schedule: false
+    case .http, .document, .schedule, .blocking: false
     }
   }
 
@@ -27,6 +27,7 @@ extension FunctionDefinition.Trigger {
     case .document, .cloudEvent: FunctionLimits.eventSecondsMax
     case .schedule, .taskQueue: FunctionLimits.backgroundSecondsMax
     case .callable, .typed, .http: FunctionLimits.requestSecondsMax
+    case .blocking: FunctionLimits.blockingSecondsMax
     }
   }
 }

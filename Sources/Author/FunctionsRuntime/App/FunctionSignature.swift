@@ -15,7 +15,7 @@ package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
     switch trigger {
     case .document, .cloudEvent: self == .event || self == .cloudevent
     case .typed: self == .typed || self == .http
-    case .callable, .http, .schedule, .taskQueue: self == .http
+    case .callable, .http, .schedule, .taskQueue, .blocking: self == .http
     }
   }
 
@@ -24,7 +24,7 @@ package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
     switch trigger {
     case .document, .cloudEvent: .cloudevent
     case .typed: .typed
-    case .callable, .http, .schedule, .taskQueue: .http
+    case .callable, .http, .schedule, .taskQueue, .blocking: .http
     }
   }
 }

@@ -85,6 +85,11 @@ extension FunctionEndpoint {
         rateLimits: RateLimits(limits),
         retryConfig: retry.flatMap { RetryConfig(ofTasks: $0) }
       )
+    case .blocking(let type):
+      blockingTrigger = BlockingTrigger(
+        eventType: type == .beforeCreate
+          ? BlockingTrigger.beforeCreate : BlockingTrigger.beforeSignIn
+      )
     }
   }
 }

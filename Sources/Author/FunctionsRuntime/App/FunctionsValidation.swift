@@ -81,7 +81,7 @@ enum FunctionsValidation {
   /// Returns the problems of a trigger as sentence endings that follow the function's name.
   private static func triggerProblems(_ function: FunctionDefinition) -> [String] {
     switch function.trigger {
-    case .callable, .typed, .http: return []
+    case .callable, .typed, .http, .blocking: return []
     case .document(_, let pattern):
       return patternProblem(pattern, ofDocuments: true).map { [$0] } ?? []
     case .cloudEvent(let filter): return problems(with: filter)

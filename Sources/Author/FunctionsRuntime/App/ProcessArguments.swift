@@ -106,6 +106,7 @@ extension FunctionsApp {
     case .cloudEvent(let filter): "event \(filter.type)"
     case .schedule(let schedule, _): "schedule \(schedule)"
     case .taskQueue: "task queue"
+    case .blocking(let type): "Auth's \(type.rawValue)"
     }
   }
 }

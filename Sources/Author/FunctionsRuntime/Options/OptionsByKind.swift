@@ -181,6 +181,36 @@ public struct CloudEventOptions: Sendable, Hashable {
   }
 }
 
+/// The options of `BeforeUserCreated` and `BeforeUserSignedIn`.
+///
+/// See `GlobalOptions` for the options.
+public struct BlockingOptions: Sendable, Hashable {
+  let values: FunctionOptions
+
+  /// Creates the options.
+  ///
+  /// An option that is not given has the app's default.
+  public init(
+    region: String? = nil,
+    memory: FunctionMemory? = nil,
+    timeout: Duration? = nil,
+    concurrency: Int? = nil,
+    minInstances: Int? = nil,
+    maxInstances: Int? = nil,
+    secrets: [String]? = nil
+  ) {
+    values = FunctionOptions(
+      region: region,
+      memory: memory,
+      timeout: timeout,
+      concurrency: concurrency,
+      minInstances: minInstances,
+      maxInstances: maxInstances,
+      secrets: secrets
+    )
+  }
+}
+
 /// The options of `OnTaskDispatched`.
 ///
 /// `retry` sets when and how often a failed task is retried. Without it a task has three attempts.

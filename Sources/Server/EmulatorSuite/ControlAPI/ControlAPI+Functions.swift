@@ -13,7 +13,7 @@ import StatusCodes
 import TriggerDelivery
 import WorkerPool
 
-/// Deployed functions and deployments.
+/// The endpoints for deployed functions and for deployments.
 extension ControlAPI {
   /// Returns the deployed functions, ordered by name.
   func functions() -> [FunctionDescription] {
@@ -38,6 +38,7 @@ extension ControlAPI {
     }
   }
 
+  /// Sends the event that a request describes to one function, and reports the outcome.
   func fire(_ name: String, _ request: Request) async throws -> Response {
     guard let endpoint = fleet.endpoints[name] else {
       let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
@@ -79,10 +80,11 @@ extension ControlAPI {
     )
   }
 
-  /// Returns a hint on how to invoke a function that has no event trigger.
+  /// Returns a hint about how to invoke a function that has no event trigger.
   private func invocationHint(_ name: String, _ endpoint: FunctionEndpoint) -> String {
     if endpoint.scheduleTrigger != nil { return "`hearth functions run \(name)` runs it." }
     if endpoint.callableTrigger != nil { return "`hearth call \(name)` calls it." }
+    if endpoint.blockingTrigger != nil { return "it runs when a user signs up or signs in." }
     let url = description().services["functions"].map {
       "http://\($0.host):\($0.port)/\(project)/\(endpoint.regions[0])/\(name)"
     }
@@ -100,7 +102,7 @@ extension ControlAPI {
     _ type: DocumentEventType
   ) async throws -> Response {
     let delivery = Delivery(
-      // A number that no commit has, so that the event has its own ID and trace.
+      // No commit has a sequence this large, so the event has an id and a trace of its own.
       id: DeliveryID(
         sequence: .random(in: UInt64(UInt32.max)...(1 << 52)),
         changeIndex: 0,
@@ -168,6 +170,8 @@ extension ControlAPI {
     return nil
   }
 
-  /// The maximum size of a body; a fired event contains at most a document before and after.
+  /// The maximum size of a body.
+  ///
+  /// A fired event contains at most two versions of a document: before and after the change.
   private static let fireBytesMax = 4 << 20
 }

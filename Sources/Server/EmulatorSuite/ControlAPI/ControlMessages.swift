@@ -134,7 +134,7 @@ package struct FunctionDescription: Codable, Sendable, Hashable {
 
   /// The kind of trigger or endpoint that runs a function.
   package enum Kind: String, Codable, Sendable, Hashable {
-    case callable, http, trigger, schedule, task
+    case callable, http, trigger, schedule, task, blocking
   }
 
   package init(name: String, kind: Kind, trigger: String?, url: String?) {

@@ -20,6 +20,9 @@ extension FunctionDescription {
       self.init(name: name, kind: .schedule, trigger: trigger.schedule + zone, url: nil)
     } else if endpoint.taskQueueTrigger != nil {
       self.init(name: name, kind: .task, trigger: "tasks of queue \(name)", url: nil)
+    } else if let trigger = endpoint.blockingTrigger {
+      let event = trigger.eventType.split(separator: ".").last.map(String.init) ?? ""
+      self.init(name: name, kind: .blocking, trigger: "Auth's \(event)", url: nil)
     } else {
       self.init(
         name: name,

@@ -137,6 +137,7 @@ extension Suite {
       "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project))}"#,
       "FUNCTIONS_EMULATOR": "true",
       "FIRESTORE_EMULATOR_HOST": address(.firestore),
+      "FIREBASE_AUTH_EMULATOR_HOST": address(.auth),
       "CLOUD_TASKS_EMULATOR_HOST": address(.tasks),
       "FIREBASE_EMULATOR_HUB": address(.hub),
       "HEARTH_VECTORS_HOST": "http://\(address(.vectors))",

@@ -1,3 +1,4 @@
+import AuthEmulator
 import DataExport
 import Deployment
 import FirestoreEmulator
@@ -33,6 +34,17 @@ extension Suite {
       onListening: { [self] in noteListening(.firestore, $0) },
       screen: screen(wrongPort(of: .firestore))
     )
+  }
+
+  func authService(_ parts: SuiteParts) -> HTTPService {
+    let service = AuthService(
+      store: parts.accounts,
+      blockingFunctions: DeployedBlockingFunctions(invoker: parts.fleet) { [fleet = parts.fleet] in
+        fleet.endpoints
+      },
+      logger: logger(for: "auth")
+    )
+    return http(.auth) { request, _ in await service.respond(to: request) }
   }
 
   func vectorService(_ parts: SuiteParts) -> HTTPService {

@@ -156,6 +156,7 @@ package final class Suite: Service {
         essential(parts.retention),
         essential(parts.documents),
         essential(firestoreService(parts), .firestore),
+        essential(authService(parts), .auth),
         essential(VectorLoader(catalog: parts.vectors)),
         essential(vectorService(parts), .vectors),
         essential(parts.deliveries),

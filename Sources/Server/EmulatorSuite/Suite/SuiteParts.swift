@@ -1,3 +1,4 @@
+import AuthAccounts
 import DataExport
 import Deployment
 import DocumentModel
@@ -21,6 +22,7 @@ struct SuiteParts {
   let rules: RulesPolicy
   let rulesFile: RulesFile?
   let documents: DocumentDatabase
+  let accounts: AccountStore
   let vectors: VectorCatalog
   let transfer: DataTransfer
   let logs: FunctionLogStore
@@ -87,6 +89,12 @@ struct SuiteParts {
       )
     }
     try rulesFile?.load()
+    accounts = AccountStore(
+      storage: storage,
+      tailer: tailer,
+      project: configuration.project,
+      now: now
+    )
     vectors = VectorCatalog(storage: storage)
     try await vectors.loadIndexes()
     // An import writes vector records, so the stored ones must be loaded first. A start without

@@ -71,8 +71,14 @@ final class WrongPort: Sendable {
       return segments.count > 3 && segments[1] == "projects" && segments[3] == "databases"
         ? .firestore : nil
     case "emulator":
-      return segments.count > 2 && segments[1] == "v1" && segments[2] == "projects"
-        ? .firestore : nil
+      guard segments.count > 4, segments[1] == "v1", segments[2] == "projects" else {
+        return segments.count > 1 && ["action", "auth"].contains(segments[1]) ? .auth : nil
+      }
+      let isAuth = ["accounts", "config", "oobCodes", "verificationCodes", "tenants"]
+        .contains(segments[4])
+      return isAuth ? .auth : .firestore
+    case "identitytoolkit.googleapis.com", "securetoken.googleapis.com", "www.googleapis.com":
+      return .auth
     case "hearth", "emulators", "_admin": return .hub
     case "ix", "indexes": return .vectors
     case "queueStats": return .tasks

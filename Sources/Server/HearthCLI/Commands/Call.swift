@@ -137,7 +137,7 @@ struct Call: AsyncParsableCommand {
     do {
       fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     } catch {
-      throw CommandError(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
+      throw CommandError(#"--claims is not a JSON object; write it as '{"role": "trainer"}'."#)
     }
     return try UnsignedTokenIssuer.issue(uid: user, project: description.project, claims: fields)
   }
@@ -168,6 +168,7 @@ struct Call: AsyncParsableCommand {
     case .http: "`curl \(function.url ?? name)` calls it."
     case .schedule: "`hearth functions run \(name)` runs it."
     case .task: "it runs the tasks that are enqueued for it."
+    case .blocking: "it runs when a user signs up or signs in."
     case .trigger: "`hearth fire \(name)` sends it an event."
     }
   }

@@ -232,6 +232,8 @@ struct Start: AsyncParsableCommand {
     var functionsPort = 5001
     @Option(help: "Port of Firestore, gRPC and REST.")
     var firestorePort = 8080
+    @Option(help: "Port of Auth. (default: 9099, or a free one when that is taken)")
+    var authPort: Int?
     @Option(help: "Port of the task queues. (default: 9499, or a free one when that is taken)")
     var tasksPort: Int?
     @Option(help: "Port of the vector index.")
@@ -240,14 +242,16 @@ struct Start: AsyncParsableCommand {
     var byService: [SuiteService: Int] {
       [
         .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
-        .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
+        .auth: authPort ?? 9099, .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
       ]
     }
 
     /// The services that may use a free port, as in Firebase's suite.
     ///
     /// The ports of other services are fixed, because people often type them.
-    var movable: Set<SuiteService> { tasksPort == nil ? [.tasks] : [] }
+    var movable: Set<SuiteService> {
+      Set([authPort == nil ? .auth : nil, tasksPort == nil ? .tasks : nil].compactMap(\.self))
+    }
 
     func validate() throws {
       for (service, port) in byService where !(0...65_535).contains(port) {

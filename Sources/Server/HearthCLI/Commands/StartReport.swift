@@ -80,11 +80,14 @@ struct StartReport: Sendable {
       """
       Clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export FIREBASE_AUTH_EMULATOR_HOST=\(address(.auth))
         export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
         export GCLOUD_PROJECT=\(ControlCharacters.escapedLine(suite.project))
       In the app:
         Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
       port: \(suite.services["firestore"]?.port ?? 0))
+        Auth.auth().useEmulator(withHost: "\(suite.services["auth"]?.host ?? "")", \
+      port: \(suite.services["auth"]?.port ?? 0))
         Functions.functions().useEmulator(withHost: "\(suite.services["functions"]?.host ?? "")", \
       port: \(suite.services["functions"]?.port ?? 0))
       Ctrl-C stops.

@@ -361,8 +361,8 @@ extension LockTable {
   ///
   /// These are the readers before the first writer, and the first owner that intends to write. Also
   /// included are all requests of that writer's or owner's, which does not wait for itself. A
-  /// release costs O(1) even with a long queue if all in the queue intend to write. No reader may be
-  /// left out: nothing else would wake it, and the owner ahead of it may come to wait for it.
+  /// release costs O(1) even with a long queue if all in the queue intend to write. No reader may
+  /// be left out: nothing else would wake it, and the owner ahead may come to wait for it.
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
     guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }

@@ -1,0 +1,72 @@
+/// A JSON object that is written member by member, in order.
+///
+/// For objects that contain JSON of others, such as claims, which must stay as it was written.
+package struct JSONObjectText: Sendable, Hashable {
+  private var names: [String] = []
+  private var values: [String: [UInt8]] = [:]
+
+  package init() {}
+
+  /// Creates an object from the members of a JSON text; nil if the text is not an object.
+  package init?(parsing text: String) {
+    guard let members = try? jsonMembers(of: Array(text.utf8)) else { return nil }
+    for name in members.keys.sorted() { set(name, json: members[name]) }
+  }
+
+  /// The names of the members, in order.
+  package var memberNames: [String] { names }
+
+  package var isEmpty: Bool { names.isEmpty }
+
+  /// Returns the JSON text of a member; nil if there is none.
+  package subscript(name: String) -> [UInt8]? { values[name] }
+
+  /// Sets a member to JSON text that the caller knows to be valid; nil leaves the object unchanged.
+  package mutating func set(_ name: String, json: [UInt8]?) {
+    guard let json else { return }
+    if values.updateValue(json, forKey: name) == nil { names.append(name) }
+  }
+
+  /// Sets a member to a string; nil leaves the object unchanged.
+  package mutating func set(_ name: String, _ text: String?) {
+    set(name, json: text.map { Array(jsonQuoted($0).utf8) })
+  }
+
+  /// Sets a member to a number; nil leaves the object unchanged.
+  package mutating func set(_ name: String, _ number: Int64?) {
+    set(name, json: number.map { Array("\($0)".utf8) })
+  }
+
+  /// Sets a member to a flag; nil leaves the object unchanged.
+  package mutating func set(_ name: String, _ flag: Bool?) {
+    set(name, json: flag.map { Array("\($0)".utf8) })
+  }
+
+  /// Sets a member to an object; nil leaves the object unchanged.
+  package mutating func set(_ name: String, _ object: JSONObjectText?) {
+    set(name, json: object?.bytes)
+  }
+
+  /// Sets the members of another object, which replace members of the same name.
+  package mutating func merge(_ other: JSONObjectText) {
+    for name in other.names { set(name, json: other.values[name]) }
+  }
+
+  /// The object as JSON text.
+  package var bytes: [UInt8] {
+    var text: [UInt8] = [UInt8(ascii: "{")]
+    for name in names {
+      if text.count > 1 { text.append(UInt8(ascii: ",")) }
+      text.appendJSONQuoted(name)
+      text.append(UInt8(ascii: ":"))
+      text += values[name] ?? []
+    }
+    text.append(UInt8(ascii: "}"))
+    return text
+  }
+
+  /// Returns a JSON array of texts.
+  package static func array(_ elements: some Sequence<[UInt8]>) -> [UInt8] {
+    Array("[".utf8) + elements.joined(separator: ",".utf8) + "]".utf8
+  }
+}

@@ -1,0 +1,124 @@
+import TestSupport
+import AuthAccounts
+import EventLog
+import Events
+import Foundation
+import StorageEngine
+import Testing
+
+@testable import AuthEmulator
+
+/// The Auth API where its order of steps, its events and its clock matter.
+///
+/// `Tests/Compatibility/test_auth.py` has the dialogues of real clients.
+@Suite("Auth API")
+struct AuthServiceTests {
+  private let fixture = AuthFixture()
+
+  private func events() async throws -> [String] {
+    try await fixture.storage.read { try CommitLog.records(after: 0, limit: 100, in: $0) }
+      .flatMap(\.occurrences).compactMap { occurrence in
+        if case .event(let event) = occurrence {
+          "\(event.type) \(event.subject ?? "")"
+        } else {
+          nil
+        }
+      }
+  }
+
+  @Test("Functions get the events of sign-ups, and of users whom administrators make one by one")
+  func userEvents() async throws {
+    let tina = try await fixture.signUp("tina@e.example")
+    let made = try await fixture.call("accounts", ["localId": "made"], asAdmin: true)
+    #expect(made.text("localId") == "made")
+    _ = try await fixture.call("accounts:delete", ["localId": "made"], asAdmin: true)
+    let created = "google.firebase.auth.user.v1.created users/"
+    #expect(
+      try await events() == [
+        created + tina.text("localId"), created + "made",
+        "google.firebase.auth.user.v1.deleted users/made",
+      ]
+    )
+  }
+
+  @Test("Custom tokens, batches and a reset cause no events")
+  func silentChanges() async throws {
+    _ = try await fixture.call("accounts:signInWithCustomToken", ["token": #"{"uid":"u"}"#])
+    _ = try await fixture.call(
+      "accounts:batchCreate",
+      ["users": [["localId": "a"], ["localId": "b"]]],
+      asAdmin: true
+    )
+    _ = try await fixture.call(
+      "accounts:batchDelete",
+      ["localIds": ["a", "u"], "force": true],
+      asAdmin: true
+    )
+    try await fixture.service.removeAll()
+    #expect(try await fixture.service.countUsers() == 0)
+    #expect(try await events() == [])
+  }
+
+  @Test("A token issued in the second of a revocation is valid, one of the second before is not")
+  func revocation() async throws {
+    let old = try await fixture.signUp("a@e.example")
+    fixture.passSeconds(1)
+    let body: [String: Any] = ["idToken": old.text("idToken"), "password": "another1"]
+    let new = try await fixture.call("accounts:update", body)
+    #expect(new.status == 200)
+    let refused = try await fixture.call("accounts:lookup", ["idToken": old.text("idToken")])
+    #expect(refused.error == "TOKEN_EXPIRED")
+    let shown = try await fixture.call("accounts:lookup", ["idToken": new.text("idToken")])
+    #expect(shown.status == 200)
+  }
+
+  @Test("A batch deletes only disabled users unless it is forced to")
+  func batchDelete() async throws {
+    _ = try await fixture.call(
+      "accounts:batchCreate",
+      ["users": [["localId": "a", "disabled": true], ["localId": "b"]]],
+      asAdmin: true
+    )
+    let reply = try await fixture.call(
+      "accounts:batchDelete",
+      ["localIds": ["a", "b", "none"]],
+      asAdmin: true
+    )
+    let errors = reply.body["errors"] as? [[String: Any]]
+    #expect(errors?.map { $0["index"] as? Int } == [1])
+    #expect(try await fixture.service.countUsers() == 1)
+  }
+
+  @Test(
+    "Claims are bounded at a thousand UTF-16 units",
+    arguments: [(988, true), (989, false)]
+  )
+  func claims(length: Int, isAccepted: Bool) throws {
+    let text = #"{"claim":""# + String(repeating: "x", count: length) + #""}"#
+    if isAccepted {
+      try CustomClaims.check(text)
+    } else {
+      #expect(throws: AuthError("CLAIMS_TOO_LARGE")) { try CustomClaims.check(text) }
+    }
+  }
+
+  @Test("A sign-up that storage refuses gets its status, and leaves the address free")
+  func storageFailure() async throws {
+    fixture.storage.failCommits(with: StorageError(.full, "The disk is full."))
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.status == 429)
+    #expect(try await fixture.signUp("a@e.example").status == 200)
+  }
+
+  @Test("Codes beyond a thousand push out the oldest")
+  func codes() {
+    let codes = OneTimeCodes()
+    let made = (0..<1001).map { number in
+      codes.add("PASSWORD_RESET", email: "\(number)@e.example", newEmail: nil) { $0 }
+    }
+    #expect(codes.emailCode(made[0].code) == nil)
+    #expect(codes.emailCode(made[1].code)?.email == "1@e.example")
+    #expect(codes.use(emailCode: made[1].code))
+    #expect(!codes.use(emailCode: made[1].code))
+  }
+}

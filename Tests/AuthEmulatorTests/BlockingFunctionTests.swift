@@ -1,0 +1,150 @@
+import TestSupport
+import AuthAccounts
+import EventLog
+import Events
+import Foundation
+import StorageEngine
+import Synchronization
+import Testing
+
+@testable import AuthEmulator
+
+/// The functions that Auth asks before a user is created or signs in.
+@Suite("Blocking functions")
+struct BlockingFunctionTests {
+  /// Functions with scripted replies, which record what they are asked.
+  private final class Scripted: BlockingFunctions {
+    let replies: [BlockingEvent: BlockingReply]
+    let asked = Mutex<[(BlockingEvent, String)]>([])
+
+    init(_ replies: [BlockingEvent: String], status: Int = 200) {
+      self.replies = replies.mapValues { BlockingReply(status: status, body: Array($0.utf8)) }
+    }
+
+    func isDeployed(_ event: BlockingEvent) -> Bool { replies[event] != nil }
+
+    func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
+      let json = try JSONSerialization.jsonObject(with: Data(body)) as? [String: [String: String]]
+      asked.withLock { $0.append((event, json?["data"]?["jwt"] ?? "")) }
+      return replies[event]
+    }
+
+    var events: [BlockingEvent] { asked.withLock { $0.map(\.0) } }
+  }
+
+  private static func changes(_ members: String, _ mask: String) -> String {
+    #"{"userRecord":{\#(members),"updateMask":"\#(mask)"}}"#
+  }
+
+  @Test("Both are asked at a sign-up, and their claims are in the token")
+  func signUp() async throws {
+    let functions = Scripted([
+      .beforeCreate: Self.changes(
+        #""customClaims":{"role":"client"},"displayName":"Tina""#,
+        "customClaims,displayName"
+      ),
+      .beforeSignIn: Self.changes(#""sessionClaims":{"fresh":true}"#, "sessionClaims"),
+    ])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let user = try await fixture.signUp("tina@e.example")
+    #expect(functions.events == [.beforeCreate, .beforeSignIn])
+    let claims = try AuthFixture.claims(user.text("idToken"))
+    #expect(claims["role"] as? String == "client")
+    #expect(claims["fresh"] as? Bool == true)
+    #expect(claims["name"] as? String == "Tina")
+    let stored = try await fixture.store.read { try $0.user(user.text("localId")) }
+    #expect(stored?.customAttributes == #"{"role":"client"}"#, "session claims are not stored")
+    let payloads = try functions.asked.withLock { try $0.map { try AuthFixture.claims($0.1) } }
+    #expect(payloads.map { $0["event_type"] as? String } == ["beforeCreate", "beforeSignIn"])
+    #expect(payloads.allSatisfy { $0["sign_in_method"] as? String == "password" })
+    let record = payloads[0]["user_record"] as? [String: Any]
+    #expect(record?["uid"] as? String == user.text("localId"))
+    #expect(record?["email"] as? String == "tina@e.example")
+  }
+
+  @Test("Only members in the update mask count")
+  func mask() async throws {
+    let functions = Scripted([
+      .beforeCreate: Self.changes(#""displayName":"Tina","disabled":true"#, "displayName")
+    ])
+    let user = try await AuthFixture(blockingFunctions: functions).signUp("a@e.example")
+    #expect(user.status == 200)
+    #expect(user.text("displayName") == "Tina")
+  }
+
+  @Test("A refused sign-up leaves no user, no event, and the address free")
+  func refusal() async throws {
+    let error = #"{"error":{"message":"Not today.","status":"PERMISSION_DENIED"}}"#
+    let functions = Scripted([.beforeCreate: error], status: 403)
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.status == 400)
+    #expect(
+      reply.error
+        == "BLOCKING_FUNCTION_ERROR_RESPONSE : HTTP Cloud Function returned an error: \(error)"
+    )
+    #expect(try await fixture.service.countUsers() == 0)
+    let records = try await fixture.storage.read {
+      try CommitLog.records(after: 0, limit: 10, in: $0)
+    }
+    #expect(records.isEmpty)
+  }
+
+  @Test("A refused sign-in returns no tokens, and the new user exists all the same")
+  func refusedSignIn() async throws {
+    let functions = Scripted([.beforeSignIn: #"{"error":{}}"#], status: 500)
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE") == true)
+    #expect(try await fixture.service.countUsers() == 1)
+  }
+
+  @Test("A user whom a function disables is stored, and refused")
+  func disabled() async throws {
+    let functions = Scripted([.beforeCreate: Self.changes(#""disabled":true"#, "disabled")])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.error == "USER_DISABLED")
+    let stored = try await fixture.store.read { try $0.user(with: .email("a@e.example")) }
+    #expect(stored?.isDisabled == true)
+  }
+
+  @Test("A taken address is refused before any function is asked")
+  func taken() async throws {
+    let functions = Scripted([.beforeCreate: "{}"])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    _ = try await fixture.signUp("a@e.example")
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.error == "EMAIL_EXISTS")
+    #expect(functions.events == [.beforeCreate])
+  }
+
+  @Test(
+    "A reply that is not of the protocol refuses the sign-up",
+    arguments: [
+      "no JSON", "[]", Self.changes(#""customClaims":{"sub":1}"#, "customClaims"),
+      Self.changes(#""customClaims":[1]"#, "customClaims"),
+    ]
+  )
+  func malformed(reply: String) async throws {
+    let fixture = AuthFixture(blockingFunctions: Scripted([.beforeCreate: reply]))
+    let response = try await fixture.signUp("a@e.example")
+    #expect(response.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE : ") == true)
+    #expect(try await fixture.service.countUsers() == 0)
+  }
+
+  @Test("Anonymous users, custom tokens and administrators are not asked about")
+  func notAsked() async throws {
+    let functions = Scripted([.beforeCreate: "{}", .beforeSignIn: "{}"])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    #expect(try await fixture.call("accounts:signUp").status == 200)
+    #expect(
+      try await fixture.call("accounts:signInWithCustomToken", ["token": #"{"uid":"u"}"#]).status
+        == 200
+    )
+    #expect(
+      try await fixture.call("accounts", ["email": "a@e.example"], asAdmin: true).status == 200
+    )
+    #expect(functions.events.isEmpty)
+  }
+}
