@@ -282,8 +282,8 @@ func modules() -> [Target] {
       "DataExport",
       in: "emulator",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "JSONText", "LibC",
-        "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
+        "AuthAccounts", "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire",
+        "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
     module(
@@ -359,7 +359,7 @@ func topLayer() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
+        "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
         "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
         "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
         "Subprocess", "SystemPackage",

@@ -1,3 +1,4 @@
+import AuthAccounts
 import DataExport
 import DocumentModel
 import DocumentStore
@@ -18,6 +19,7 @@ let database = DatabaseName(project: "p")
 struct Fixture {
   let storage = FaultyStorage()
   let store: DocumentDatabase
+  let accounts: AccountStore
   let vectors: VectorCatalog
   let exporter: DataExporter
   let importer: DataImporter
@@ -39,15 +41,23 @@ struct Fixture {
       configuration: .init(queryPageDocumentsMax: 7),
       logger: .silent
     )
+    accounts = AccountStore(
+      storage: storage,
+      tailer: EventTailer(storage: storage, logger: .silent),
+      project: project,
+      now: now
+    )
     vectors = VectorCatalog(storage: storage)
     exporter = DataExporter(
       store: store,
+      accounts: accounts,
       vectors: vectors,
       version: "test",
       fileBytesMax: fileBytesMax
     )
     importer = DataImporter(
       store: store,
+      accounts: accounts,
       vectors: vectors,
       storage: storage,
       project: project,

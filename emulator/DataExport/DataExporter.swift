@@ -1,3 +1,4 @@
+package import AuthAccounts
 import JSONText
 package import DocumentModel
 package import DocumentStore
@@ -7,7 +8,7 @@ import StatusCodes
 import SwiftProtobuf
 package import VectorIndex
 
-/// The exporter of documents and vectors to folders that `DataImporter` reads.
+/// The exporter of documents, users and vectors to folders that `DataImporter` reads.
 package struct DataExporter: Sendable {
   /// The size at which a file is closed, so that no tool has to open a huge file.
   static let fileBytesMax = 256 << 20
@@ -16,6 +17,7 @@ package struct DataExporter: Sendable {
   static let vectorsFolder = "vectors_export"
 
   let store: DocumentDatabase
+  let accounts: AccountStore
   let vectors: VectorCatalog
   let version: String
   let fileBytesMax: Int
@@ -23,11 +25,13 @@ package struct DataExporter: Sendable {
   /// Creates an exporter for a suite's data; `version` is the program's version.
   package init(
     store: DocumentDatabase,
+    accounts: AccountStore,
     vectors: VectorCatalog,
     version: String,
     fileBytesMax: Int = Self.fileBytesMax
   ) {
     self.store = store
+    self.accounts = accounts
     self.vectors = vectors
     self.version = version
     self.fileBytesMax = fileBytesMax
@@ -38,6 +42,7 @@ package struct DataExporter: Sendable {
     /// The absolute path of the export's folder.
     package var path: String
     package var documents: Int
+    package var users: Int
     package var vectors: Int
   }
 
@@ -55,12 +60,12 @@ package struct DataExporter: Sendable {
         let name = URL(filePath: destination.path).lastPathComponent
         let count = try await write([database], to: destination.workPath, name: name)
         try destination.publish(folders: [])
-        return Summary(path: destination.path, documents: count, vectors: 0)
+        return Summary(path: destination.path, documents: count, users: 0, vectors: 0)
       }
     }
   }
 
-  /// Writes all documents of a project and all vectors to a folder.
+  /// Writes all documents and users of a project and all vectors to a folder.
   ///
   /// If `replaces` is true, an earlier export in the folder is replaced; otherwise the call throws
   /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused.
@@ -83,6 +88,8 @@ package struct DataExporter: Sendable {
           to: documentsPath,
           name: Self.documentsFolder
         )
+        let authPath = try destination.makeFolder(AccountFile.folder)
+        let users = try await AccountFile.write(accounts, to: authPath)
         let vectorsPath = try destination.makeFolder(Self.vectorsFolder)
         let vectors = try await writeVectors(to: vectorsPath, name: Self.vectorsFolder)
         let metadata = ExportMetadata(
@@ -92,6 +99,7 @@ package struct DataExporter: Sendable {
             path: Self.documentsFolder,
             metadataFile: "\(Self.documentsFolder)/\(Self.metadataName(Self.documentsFolder))"
           ),
+          auth: .init(version: version, path: AccountFile.folder),
           vectors: .init(
             version: version,
             path: Self.vectorsFolder,
@@ -99,8 +107,8 @@ package struct DataExporter: Sendable {
           )
         )
         try Self.write(metadata, to: "\(destination.workPath)/\(ExportMetadata.fileName)")
-        try destination.publish(folders: [documentsPath, vectorsPath])
-        return Summary(path: destination.path, documents: documents, vectors: vectors)
+        try destination.publish(folders: [documentsPath, authPath, vectorsPath])
+        return Summary(path: destination.path, documents: documents, users: users, vectors: vectors)
       }
     }
   }

@@ -1,3 +1,4 @@
+package import AuthAccounts
 import JSONText
 package import DocumentModel
 package import DocumentStore
@@ -14,6 +15,7 @@ package import VectorIndex
 /// an import completes.
 package final class DataImporter: Sendable {
   private let store: DocumentDatabase
+  private let accounts: AccountStore
   private let vectors: VectorCatalog
   private let storage: any OrderedStorage
   private let project: String
@@ -23,12 +25,14 @@ package final class DataImporter: Sendable {
   /// Creates an importer into the suite's data; documents of other projects are moved to `project`.
   package init(
     store: DocumentDatabase,
+    accounts: AccountStore,
     vectors: VectorCatalog,
     storage: any OrderedStorage,
     project: String,
     now: @escaping @Sendable () -> Timestamp
   ) {
     self.store = store
+    self.accounts = accounts
     self.vectors = vectors
     self.storage = storage
     self.project = project
@@ -40,6 +44,8 @@ package final class DataImporter: Sendable {
     /// Records an event for each changed document, so that triggers run.
     package var firesTriggers: Bool
     /// Empties the databases in the export first, and all indexes if the export contains vectors.
+    ///
+    /// Users are deleted first if the export contains users.
     ///
     /// Otherwise, the import replaces documents and vectors with the same names and keeps all
     /// others.
@@ -61,6 +67,7 @@ package final class DataImporter: Sendable {
     /// `changedDocuments` is the number of them that were not already stored with the same times.
     package var documents: Int
     package var changedDocuments: Int
+    package var users: Int
     package var vectors: Int
   }
 
@@ -89,16 +96,25 @@ package final class DataImporter: Sendable {
     return try await withTaskExecutorPreference(DiskExecutor.shared) {
       let path = URL(filePath: path).standardizedFileURL.path
       let source = try ExportSource(path: path)
-      var summary = Summary(path: path, documents: 0, changedDocuments: 0, vectors: 0)
+      var summary = Summary(
+        path: path,
+        documents: 0,
+        changedDocuments: 0,
+        users: source.accounts?.users.count ?? 0,
+        vectors: 0
+      )
       for database in try databases(of: source) {
         try database.forEach { _, document in try DocumentDatabase.check(document) }
       }
       try check(source.vectors, options)
+      if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path)
       for database in try databases(of: source) {
         if options.replaces { try await store.reset(database.name) }
         try await load(database, options, &summary)
       }
+      if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
+      try await source.accounts?.load(into: accounts)
       try await load(source.vectors, options, &summary)
       try await end()
       return summary

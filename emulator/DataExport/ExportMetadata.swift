@@ -5,7 +5,14 @@ struct ExportMetadata: Codable, Sendable, Hashable {
   /// The version of the program that wrote the export.
   var version: String
   var firestore: Part?
+  var auth: Folder?
   var vectors: Part?
+
+  /// The folder with the users, relative to the folder of the export.
+  struct Folder: Codable, Sendable, Hashable {
+    var version: String
+    var path: String
+  }
 
   /// The location of one service's data, relative to the folder of the export.
   struct Part: Codable, Sendable, Hashable {

@@ -4,6 +4,8 @@ import StatusCodes
 /// The metadata of an export's folder; none of its data are read yet.
 struct ExportSource: Sendable {
   var documents: Documents?
+  /// The users of an export, which are read when they are checked.
+  var accounts: AccountFile?
   var vectors: Vectors?
 
   /// The documents of an export.
@@ -34,15 +36,15 @@ struct ExportSource: Sendable {
     }
     let metadata: ExportMetadata = try Self.read(whole)
     for part in [metadata.firestore, metadata.vectors].compactMap(\.self) {
-      guard !part.metadataFile.hasPrefix("/"),
-        !part.metadataFile.split(separator: "/").contains("..")
-      else {
-        throw StatusError.invalidArgument("\(whole): metadata_file leads out of the folder.")
-      }
+      try Self.checkInside(part.metadataFile, whole)
       try add(metadataFile: "\(path)/\(part.metadataFile)")
     }
-    guard documents != nil || vectors != nil else {
-      throw StatusError(.notFound, "\(path) holds neither Firestore documents nor vectors.")
+    if let auth = metadata.auth {
+      try Self.checkInside(auth.path, whole)
+      accounts = try AccountFile(folder: "\(path)/\(auth.path)")
+    }
+    guard documents != nil || vectors != nil || accounts != nil else {
+      throw StatusError(.notFound, "\(path) has no Firestore documents, users or vectors.")
     }
   }
 
@@ -68,6 +70,12 @@ struct ExportSource: Sendable {
         "\(path): \(head.format) of version \(head.version) is unknown here; a newer Hearth may "
           + "read it."
       )
+    }
+  }
+
+  private static func checkInside(_ path: String, _ file: String) throws(StatusError) {
+    guard !path.hasPrefix("/"), !path.split(separator: "/").contains("..") else {
+      throw .invalidArgument("\(file): \(path) leads out of the folder.")
     }
   }
 

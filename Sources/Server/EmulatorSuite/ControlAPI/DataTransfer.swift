@@ -48,7 +48,7 @@ struct DataTransfer: Sendable {
       "Data imported",
       metadata: [
         "import.path": "\(summary.path)", "import.documents": "\(summary.documents)",
-        "import.vectors": "\(summary.vectors)",
+        "import.users": "\(summary.users)", "import.vectors": "\(summary.vectors)",
       ]
     )
     return try .json(encoding: TransferSummary(summary))
@@ -62,7 +62,7 @@ struct DataTransfer: Sendable {
       "Data exported",
       metadata: [
         "export.path": "\(summary.path)", "export.documents": "\(summary.documents)",
-        "export.vectors": "\(summary.vectors)",
+        "export.users": "\(summary.users)", "export.vectors": "\(summary.vectors)",
       ]
     )
     return TransferSummary(summary)
@@ -95,6 +95,7 @@ extension TransferSummary {
       path: summary.path,
       documents: summary.documents,
       changedDocuments: summary.documents,
+      users: summary.users,
       vectors: summary.vectors
     )
   }
@@ -104,6 +105,7 @@ extension TransferSummary {
       path: summary.path,
       documents: summary.documents,
       changedDocuments: summary.changedDocuments,
+      users: summary.users,
       vectors: summary.vectors
     )
   }

@@ -32,5 +32,6 @@ package struct TransferSummary: Codable, Sendable, Hashable {
   package var documents: Int
   /// The number of imported documents that were new or different; all documents for an export.
   package var changedDocuments: Int
+  package var users: Int
   package var vectors: Int
 }

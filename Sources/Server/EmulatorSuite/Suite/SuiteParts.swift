@@ -102,9 +102,15 @@ struct SuiteParts {
     if configuration.importFolder != nil { try await vectors.loadRecords() }
     transfer = DataTransfer(
       project: configuration.project,
-      exporter: DataExporter(store: documents, vectors: vectors, version: configuration.version),
+      exporter: DataExporter(
+        store: documents,
+        accounts: accounts,
+        vectors: vectors,
+        version: configuration.version
+      ),
       importer: DataImporter(
         store: documents,
+        accounts: accounts,
         vectors: vectors,
         storage: storage,
         project: configuration.project,

@@ -4,6 +4,7 @@ import EmulatorSuite
 import Foundation
 import HTTPMessages
 import Identity
+import JSONText
 import Manifests
 import OutboundHTTP
 
@@ -11,7 +12,7 @@ import OutboundHTTP
 struct Call: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Invoke a callable function and print its result.",
-    usage: "hearth call <name> [--data <json>] [--as <uid>] [<options>]",
+    usage: "hearth call <name> [--data <json>] [--as <user>] [<options>]",
     discussion: """
       The result goes to stdout as JSON; an error of the function goes to stderr with its \
       details, exit code 1. Without --as and --admin the caller is not signed in.
@@ -37,7 +38,13 @@ struct Call: AsyncParsableCommand {
 
   @Option(
     name: .customLong("as"),
-    help: ArgumentHelp("Act as this user, with a test token.", valueName: "uid")
+    help: ArgumentHelp(
+      "Act as this user, named by the uid or the e-mail address.",
+      discussion: """
+        A user of the Auth emulator acts with a token of theirs; any other uid with a test token.
+        """,
+      valueName: "user"
+    )
   )
   var user: String?
 
@@ -129,6 +136,12 @@ struct Call: AsyncParsableCommand {
   private static let eventBytesMax = FunctionLimits.bodyBytesMax
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
+    let auth = try await AuthClient(client)
+    if let account = try await user.contains("@") ? auth.existingUser(user) : auth.user(user) {
+      let session = claims.map { JSONObjectText(parsing: $0) }
+      if case .some(nil) = session { throw Self.malformedClaims }
+      return try await auth.token(of: account, claims: session ?? nil)
+    }
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
     guard let claims else {
       return try UnsignedTokenIssuer.issue(uid: user, project: description.project)
@@ -137,10 +150,14 @@ struct Call: AsyncParsableCommand {
     do {
       fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     } catch {
-      throw CommandError(#"--claims is not a JSON object; write it as '{"role": "trainer"}'."#)
+      throw Self.malformedClaims
     }
     return try UnsignedTokenIssuer.issue(uid: user, project: description.project, claims: fields)
   }
+
+  private static let malformedClaims = CommandError(
+    #"--claims is not a JSON object; write it as '{"role": "trainer"}'."#
+  )
 
   private func report(_ response: OutboundResponse) throws {
     // A body that is not JSON is shown unchanged.

@@ -46,8 +46,15 @@ struct Export: AsyncParsableCommand {
 
   /// Formats the result of an export.
   static func text(_ summary: TransferSummary) -> String {
-    "Exported \(counted(summary.documents, "document")) and "
-      + "\(counted(summary.vectors, "vector")) to \(summary.path)"
+    "Exported \(summary.contents) to \(summary.path)"
+  }
+}
+
+extension TransferSummary {
+  /// The counts in words; users only if there are some.
+  var contents: String {
+    let users = users > 0 ? ", \(counted(users, "user"))" : ""
+    return "\(counted(documents, "document"))\(users) and \(counted(vectors, "vector"))"
   }
 }
 

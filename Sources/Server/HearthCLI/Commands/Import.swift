@@ -43,8 +43,7 @@ struct Import: AsyncParsableCommand {
   /// Formats the result of an import.
   static func text(_ summary: TransferSummary) -> String {
     let same = summary.documents - summary.changedDocuments
-    return "Imported \(counted(summary.documents, "document")) and "
-      + "\(counted(summary.vectors, "vector")) from \(summary.path)"
+    return "Imported \(summary.contents) from \(summary.path)"
       + (same > 0
         ? "; \(counted(same, "document")) \(same == 1 ? "was" : "were") there already" : "")
   }
