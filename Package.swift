@@ -359,7 +359,8 @@ func topLayer() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl", "FunctionLogs",
+        "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
+        "FunctionLogs",
         "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
         "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
         "Subprocess", "SystemPackage",

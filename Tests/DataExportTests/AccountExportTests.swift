@@ -72,7 +72,9 @@ struct AccountExportTests {
     let imported = try await target.importer.import(path, .init())
     #expect(imported.users == 1202)
     #expect(try await users(target) == users(source))
-    #expect(try await target.accounts.read { try $0.settings() }.signIn.allowDuplicateEmails == true)
+    #expect(
+      try await target.accounts.read { try $0.settings() }.signIn.allowDuplicateEmails == true
+    )
     let records = try await target.storage.read {
       try CommitLog.records(after: 0, limit: 10, in: $0)
     }
@@ -91,7 +93,8 @@ struct AccountExportTests {
       "rawId":"t@e.example","displayName":"Tina","photoUrl":""}],"validSince":"1700000000",
       "email":"t@e.example","disabled":false,"somethingNew":{}}]}
       """,
-      config: #"{"signIn":{"allowDuplicateEmails":false},"usageMode":"DEFAULT","blockingFunctions":{}}"#
+      config:
+        #"{"signIn":{"allowDuplicateEmails":false},"usageMode":"DEFAULT","blockingFunctions":{}}"#
     )
     let fixture = Fixture()
     #expect(try await fixture.importer.import(path, .init()).users == 1)
@@ -101,7 +104,9 @@ struct AccountExportTests {
     #expect(try PasswordHash.matches("secret1", tina))
   }
 
-  @Test("An import replaces users of the same id, and keeps others unless it is told to replace all")
+  @Test(
+    "An import replaces users of the same id, and keeps others unless it is told to replace all"
+  )
   func replacement() async throws {
     let fixture = Fixture()
     let before = [user("a", "a@e.example"), user("other", "o@e.example")]

@@ -83,6 +83,7 @@ struct SampleFunctionsMain {
       tasks.failTask
       callables.hasty
       if environment["SAMPLE_EXTRA"] != nil { callables.extra }
+      if environment["SAMPLE_USERS"] != nil { SampleUsers(output: output).functions }
       chain.hops
       chain.rewrite
       if isInvalid { callables.echo }

@@ -41,7 +41,9 @@ struct AccountFile: Sendable {
       } catch {
         throw invalid("is not a user: \(StatusError.message(of: error))")
       }
-      guard (1...128).contains(user.localId.utf16.count) else { throw invalid("has no valid localId") }
+      guard (1...128).contains(user.localId.utf16.count) else {
+        throw invalid("has no valid localId")
+      }
       guard ids.insert(user.localId).inserted else { throw invalid("has the localId of another") }
       for identity in user.identities {
         if let other = owners.updateValue(index, forKey: identity) {

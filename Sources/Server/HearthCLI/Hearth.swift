@@ -25,7 +25,8 @@ struct Hearth: AsyncParsableCommand {
     version: Version.current,
     subcommands: [
       Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Functions.self,
-      Auth.self, Logs.self, Top.self, Events.self, Clock.self, Faults.self, Indexes.self, Rules.self,
+      Auth.self, Logs.self, Top.self, Events.self, Clock.self, Faults.self, Indexes.self,
+      Rules.self,
       Export.self, Import.self, Doctor.self,
     ]
   )
