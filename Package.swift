@@ -267,7 +267,8 @@ func modules() -> [Target] {
       in: "emulator/Auth",
       [
         "AuthAccounts", "DocumentModel", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "JSONText", "StatusCodes", "StorageEngine", "Crypto", "HTTPTypes", "Logging", "NIOCore",
+        "Invocation", "JSONText", "Manifests", "StatusCodes", "StorageEngine", "Crypto",
+        "HTTPTypes", "Logging", "NIOCore",
       ]
     ),
     module(
@@ -340,13 +341,11 @@ func modules() -> [Target] {
       [
         "AuthAccounts", "AuthEmulator", "DataExport", "Deployment", "DocumentModel",
         "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos",
-        "FirestoreWire", "FlowControl", "FunctionLogs",
-        "FunctionsGateway", "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "Invocation", "JSONText", "LibC", "Manifests", "QueryEngine", "SQLiteStorage",
-        "SecurityRules",
-        "StatusCodes", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
-        "VectorIndex", "WorkerPool", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
-        "SwiftProtobuf",
+        "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server",
+        "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
+        "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine",
+        "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex", "WorkerPool", "HTTPTypes",
+        "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
       ]
     ),
   ]
@@ -377,9 +376,10 @@ func topLayer() -> [Target] {
       "FunctionsTesting",
       in: "Sources/Author",
       [
-        "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsRuntime", "HTTPMessages",
-        "HTTPSupport", "Identifiers", "Identity", "Invocation", "Manifests", "OutboundHTTP",
+        "AuthAccounts", "AuthEmulator", "DocumentModel", "DocumentStore", "EventLog", "Events",
+        "FirestoreClient", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire",
+        "FunctionsRuntime", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation",
+        "JSONText", "Manifests", "OutboundHTTP",
         "QueryEngine", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueueModel",
         "TriggerDelivery", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
       ]

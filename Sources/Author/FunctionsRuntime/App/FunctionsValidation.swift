@@ -17,7 +17,16 @@ enum FunctionsValidation {
       problems.append("The app has no functions; list at least one in FunctionsApp { … }.")
     }
     var seen: [String: Int] = [:]
+    var deciding: [BlockingEventType: String] = [:]
     for function in functions {
+      if case .blocking(let type) = function.trigger,
+        let other = deciding.updateValue(function.name, forKey: type), other != function.name
+      {
+        problems.append(
+          "The functions \"\(other)\" and \"\(function.name)\" are both for Auth's "
+            + "\(type.rawValue); keep one."
+        )
+      }
       seen[function.name, default: 0] += 1
       if seen[function.name] == 2 {
         problems.append(

@@ -1,3 +1,4 @@
+import AuthEmulator
 import Events
 import FirestoreEmulator
 import FunctionsRuntime
@@ -15,6 +16,7 @@ final class SuiteCore: Sendable {
   let recorder = RunRecorder()
   let deliveries: DeliveryService
   let invoker: RecordingInvoker
+  let auth: AuthTransport
   let time: VirtualTime
   let functions: [String: FunctionDefinition]
   let isFaulty: Bool
@@ -71,6 +73,15 @@ final class SuiteCore: Sendable {
       logger: Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
     )
     services = [parts.tailer, parts.store, deliveries]
+    auth = parts.auth
+    let deployed = endpoints
+    auth.connect(
+      AuthService(
+        store: parts.accounts,
+        blockingFunctions: DeployedBlockingFunctions(invoker: invoker) { deployed },
+        logger: Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
+      )
+    )
     tasks.connect(to: deliveries)
   }
 

@@ -1,3 +1,4 @@
+import AuthAccounts
 import DocumentModel
 import DocumentStore
 import EventLog
@@ -14,6 +15,8 @@ struct SuiteParts {
   let tailer: EventTailer
   let store: DocumentDatabase
   let rules: RulesPolicy
+  let accounts: AccountStore
+  let auth = AuthTransport()
   let time: VirtualTime
   let environment: TestEnvironment
 
@@ -45,13 +48,21 @@ struct SuiteParts {
     self.tailer = tailer
     self.store = store
     self.rules = rules
+    accounts = AccountStore(
+      storage: storage,
+      tailer: tailer,
+      project: project,
+      now: { time.now }
+    )
+    let http = TestHTTP()
+    http.mount(auth, at: "http://\(AuthTransport.host)")
     self.time = time
     self.environment = TestEnvironment(
       firestore: Firestore(project: project, transport: DirectTransport(service: service)),
-      http: TestHTTP(),
+      http: http,
       variables: environment.merging([
         "GCLOUD_PROJECT": project, "FIREBASE_CONFIG": #"{"projectId":"\#(project)"}"#,
-        "FUNCTIONS_EMULATOR": "true",
+        "FUNCTIONS_EMULATOR": "true", "FIREBASE_AUTH_EMULATOR_HOST": AuthTransport.host,
       ]) { $1 },
       project: project,
       time: time

@@ -25,6 +25,8 @@ public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
     case invalidRules
     /// Security rules allowed or refused access contrary to the test's expectation.
     case unexpectedAccess
+    /// Auth refused a sign-up or a sign-in.
+    case authRefused
     /// The suite itself failed, which is a bug in Hearth.
     case suiteFailed
   }

@@ -1,18 +1,17 @@
-import AuthEmulator
 import HTTPMessages
 import HTTPTypes
 import Identifiers
-import Invocation
-import Manifests
+package import Invocation
+package import Manifests
 import NIOCore
 
 /// The deployed functions that Auth asks before a user is created or signs in.
-struct DeployedBlockingFunctions: BlockingFunctions {
+package struct DeployedBlockingFunctions: BlockingFunctions {
   private let invoker: any FunctionInvoker
   private let endpoints: @Sendable () -> [String: FunctionEndpoint]
 
-  /// `endpoints` returns the deployed functions by name.
-  init(
+  /// Creates the port to the functions of a fleet; `endpoints` returns the deployed functions by name.
+  package init(
     invoker: any FunctionInvoker,
     endpoints: @escaping @Sendable () -> [String: FunctionEndpoint]
   ) {
@@ -20,9 +19,9 @@ struct DeployedBlockingFunctions: BlockingFunctions {
     self.endpoints = endpoints
   }
 
-  func isDeployed(_ event: BlockingEvent) -> Bool { function(for: event) != nil }
+  package func isDeployed(_ event: BlockingEvent) -> Bool { function(for: event) != nil }
 
-  func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
+  package func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
     guard let function = function(for: event) else { return nil }
     let request = InvocationRequest(
       id: RandomID.make(),
