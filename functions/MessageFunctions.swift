@@ -8,10 +8,14 @@ public import PsstServices
 /// Each function is declared in its own file.
 public struct MessageFunctions: Sendable {
   let services: MessageServices
+  let users: AuthAdmin
 
   /// Creates the functions on top of the given services.
-  public init(services: MessageServices) {
+  ///
+  /// `users` are those of Authentication; by default there are none, for tests without sign-ups.
+  public init(services: MessageServices, users: AuthAdmin = AuthAdmin(environment: [:])) {
     self.services = services
+    self.users = users
   }
 
   /// The app of all functions, to be run by a worker.
@@ -26,6 +30,8 @@ public struct MessageFunctions: Sendable {
       suggestReminder
       remindInactiveClients
       detectCalendarConflicts
+      checkSignUp
+      removeUnfinishedSignUp
       migrateExistingChats
       rollbackMigration
     }

@@ -486,11 +486,12 @@ def test_a_changed_address_can_be_recovered(client):
 def test_sign_in_with_a_link(client):
     email = address()
     client.ok("sendOobCode", {"requestType": "EMAIL_SIGNIN", "email": email,
-                              "continueUrl": "http://localhost:3000/finish"})
+                              "continueUrl": "http://localhost:3000/finish#tab"})
     code = client.codes(email)[0]
     page = requests.get(code["oobLink"], allow_redirects=False, timeout=30)
     assert page.status_code == 303
     assert page.headers["Location"].startswith("http://localhost:3000/finish?mode=signIn&")
+    assert page.headers["Location"].endswith("#tab")
     other = {"email": address(), "oobCode": code["oobCode"]}
     assert client.error("signInWithEmailLink", other).startswith("INVALID_EMAIL")
     user = client.ok("signInWithEmailLink", {"email": email, "oobCode": code["oobCode"]})
@@ -527,7 +528,7 @@ def test_the_action_page_redirects_to_pages_only(client):
 
 
 def test_sign_in_by_telephone(client):
-    session = client.ok("sendVerificationCode", {"phoneNumber": "+15550123"})["sessionInfo"]
+    session = client.ok("sendVerificationCode", {"phoneNumber": "+1 (555) 01-23"})["sessionInfo"]
     code = [c for c in client.control("GET", "verificationCodes")["verificationCodes"]
             if c["sessionInfo"] == session][0]
     assert len(code["code"]) == 6
@@ -580,6 +581,30 @@ def test_the_owner_of_an_address_takes_it_back(client):
     assert client.error("signInWithPassword", {"email": email, "password": "secret1"}) == (
         "INVALID_PASSWORD")
     assert client.refresh(squatter["refreshToken"]).json()["error"]["message"] == "TOKEN_EXPIRED"
+
+
+def test_sign_in_methods_are_found_by_the_address_at_a_provider(client):
+    own, other = address(), address()
+    user = client.sign_up(own)
+    linked = identity("google.com", sub=uuid.uuid4().hex, email=other, email_verified=True)
+    client.ok("signInWithIdp", {**linked, "idToken": user["idToken"]})
+
+    def methods(email):
+        reply = client.ok("createAuthUri", {"identifier": email, "continueUri": "http://localhost"})
+        return sorted(reply["signinMethods"])
+
+    assert methods(other) == methods(own) == ["google.com", "password"]
+    client.ok("update", {"idToken": user["idToken"], "deleteProvider": ["google.com"]})
+    assert (methods(other), methods(own)) == ([], ["password"])
+
+
+def test_a_profile_becomes_that_of_the_provider_that_joins(client):
+    email = address()
+    user = client.sign_up(email)
+    client.ok("update", {"idToken": user["idToken"], "displayName": "Old"})
+    joined = client.ok("signInWithIdp", identity(
+        "google.com", sub=uuid.uuid4().hex, email=email, email_verified=True, name="New"))
+    assert claims(joined["idToken"])["name"] == "New"
 
 
 def test_a_provider_is_linked_to_one_user(client):

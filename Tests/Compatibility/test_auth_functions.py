@@ -94,7 +94,7 @@ def test_a_refused_sign_in(samples):
 def test_the_functions_are_listed(samples):
     listed = samples.suite.cli("functions", "list").stdout
     for text in ("decideOnCreation", "Auth's beforeCreate", "Auth's beforeSignIn",
-                 "google.firebase.auth.user.v1.created"):
+                 "user created", "user deleted"):
         assert text in listed
     called = samples.suite.cli("call", "decideOnCreation")
     assert called.returncode == 1

@@ -16,8 +16,8 @@ struct AccountFile: Sendable {
 
   /// Reads and checks the files of a folder.
   ///
-  /// Throws `INVALID_ARGUMENT` with the file and the user for a user who is malformed or who has the
-  /// id, the address, the number or the provider's account of another one.
+  /// Throws `INVALID_ARGUMENT` with the file and the user for a user who is malformed or who has
+  /// the id, the address, the number or the provider's account of another one.
   init(folder: String) throws {
     let path = "\(folder)/\(Self.accountsName)"
     let text = try Self.contents(path)

@@ -31,6 +31,8 @@ public struct MessageServices: Sendable {
   public let migration: ChatMigration
   /// The rollback that removes the contacts created by a run of the migration.
   public let rollback: MigrationRollback
+  /// The sign-ups that are not complete.
+  public let signUps: UnfinishedSignUps
   /// The backfill that embeds messages without a vector.
   public let embeddingBackfill: EmbeddingBackfill
   /// The backfill that reads messages not yet read for their client's profile.
@@ -47,6 +49,7 @@ public struct MessageServices: Sendable {
     clock: any Clock<Duration> = ContinuousClock()
   ) {
     let ledger = UsageLedger(firestore: firestore, limits: settings.limits, now: retries.now)
+    signUps = UnfinishedSignUps(firestore: firestore)
     searchLimit = SearchLimit(firestore: firestore, limits: settings.limits, now: retries.now)
     embeddings =
       switch settings.embedding {

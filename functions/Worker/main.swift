@@ -14,7 +14,8 @@ do {
     settings: try PsstSettings(environment: environment),
     http: http
   )
-  await MessageFunctions(services: services).app.runService()
+  let users = AuthAdmin(environment: environment, http: http)
+  await MessageFunctions(services: services, users: users).app.runService()
 } catch {
   FileHandle.standardError.write(Data("psst-functions: \(error)\n".utf8))
   exit(1)

@@ -10,6 +10,8 @@ package struct AccountChange {
   private(set) var expectations: Set<VersionExpectation> = []
   private(set) var events: [(UserEvent, UserAccount)] = []
   private var users: [String: UserAccount?] = [:]
+  /// The users as they were before the change.
+  private var stored: [String: UserAccount] = [:]
   private var identities: [AccountIdentity: String?] = [:]
   private var newSettings: ProjectSettings?
 
@@ -29,7 +31,9 @@ package struct AccountChange {
     let key = AccountRows.userKey(localID)
     let row = try view.snapshot.get(AccountRows.users, key)
     expectations.insert(VersionExpectation(AccountRows.users, key, version: row?.version))
-    return try row.map { try AccountRows.value($0.bytes) }
+    let user: UserAccount? = try row.map { try AccountRows.value($0.bytes) }
+    stored[localID] = user
+    return user
   }
 
   /// Returns the user that an identity belongs to; nil if it belongs to none.
@@ -98,6 +102,20 @@ package struct AccountChange {
         batch.put(AccountRows.users, key, try AccountRows.bytes(user))
       } else {
         batch.delete(AccountRows.users, key)
+      }
+      let (old, new) = (stored[localID]?.providerEmails ?? [], user?.providerEmails ?? [])
+      for email in old.subtracting(new) {
+        batch.delete(
+          AccountRows.providerEmails,
+          AccountRows.providerEmailKey(email, localID)
+        )
+      }
+      for email in new.subtracting(old) {
+        batch.put(
+          AccountRows.providerEmails,
+          AccountRows.providerEmailKey(email, localID),
+          Array(localID.utf8)
+        )
       }
     }
     for (identity, owner) in identities {

@@ -8,6 +8,10 @@ enum AccountRows {
   static let users = Keyspace("auth_users")
   /// The ids of users by address, telephone number and account at an identity provider.
   static let identities = Keyspace("auth_identities")
+  /// The ids of users by the addresses of their accounts at identity providers.
+  ///
+  /// Several users may have accounts with the same address.
+  static let providerEmails = Keyspace("auth_provider_emails")
   static let settings = Keyspace("auth_settings", .few)
 
   static let settingsKey = Array("config".utf8)
@@ -19,6 +23,14 @@ enum AccountRows {
   static func identityKey(_ identity: AccountIdentity) -> [UInt8] {
     var key = KeyEncoder()
     for text in identity.parts { key.append(text: text) }
+    return key.bytes
+  }
+
+  /// Returns the key of a user's address at a provider; with an empty id, the keys' prefix.
+  static func providerEmailKey(_ email: String, _ localID: String) -> [UInt8] {
+    var key = KeyEncoder()
+    key.append(text: email)
+    key.append(raw: localID.utf8)
     return key.bytes
   }
 
@@ -54,6 +66,12 @@ package enum AccountIdentity: Sendable, Hashable {
 }
 
 extension UserAccount {
+  /// The addresses of the user's accounts at identity providers, in lower case.
+  var providerEmails: Set<String> {
+    let others = (providerUserInfo ?? []).filter { $0.providerId != ProviderAccount.password }
+    return Set(others.compactMap { $0.email?.lowercased() })
+  }
+
   /// What identifies the user beside the id.
   package var identities: Set<AccountIdentity> {
     var identities: Set<AccountIdentity> = []

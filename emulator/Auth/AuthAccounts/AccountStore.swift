@@ -90,6 +90,7 @@ package final class AccountStore: Sendable {
     var batch = StorageBatch()
     batch.deleteRange(AccountRows.users, from: nil, to: nil)
     batch.deleteRange(AccountRows.identities, from: nil, to: nil)
+    batch.deleteRange(AccountRows.providerEmails, from: nil, to: nil)
     try await storage.commit(batch)
   }
 

@@ -22,6 +22,20 @@ package struct AccountView {
       .flatMap { try user(String(decoding: $0.bytes, as: UTF8.self)) }
   }
 
+  /// Returns the users who have an address, themselves or at a provider, ordered by id.
+  package func users(withEmailAnywhere email: String) throws -> [UserAccount] {
+    var ids: Set<String> = []
+    try snapshot.scan(
+      AccountRows.providerEmails,
+      prefix: AccountRows.providerEmailKey(email, "")
+    ) { _, row in
+      ids.insert(String(decoding: row.bytes, as: UTF8.self))
+      return true
+    }
+    if let owner = try user(with: .email(email)) { ids.insert(owner.localId) }
+    return try ids.sorted().compactMap { try user($0) }
+  }
+
   /// Calls `body` for the users in the order of their ids, until it returns false.
   ///
   /// It begins after the id `start`; nil for the first user.

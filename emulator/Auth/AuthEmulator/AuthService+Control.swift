@@ -203,14 +203,17 @@ extension AuthService {
       let added = names.compactMap { name in
         request.query[name].map { "\(name)=\(percentEncoded($0))" }
       }
-      location += (target.contains("?") ? "&" : "?") + added.joined(separator: "&")
+      let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+      location = String(parts[0]) + (parts[0].contains("?") ? "&" : "?")
+      location += added.joined(separator: "&")
+      if parts.count == 2 { location += "#\(parts[1])" }
     }
     return Response(status: .seeOther, headers: [.location: location])
   }
 
   private static func percentEncoded(_ text: String) -> String {
     text.utf8.map { byte in
-      RandomID.isCharacter(byte)
+      RandomID.isCharacter(byte) || "-._~".utf8.contains(byte)
         ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()
   }

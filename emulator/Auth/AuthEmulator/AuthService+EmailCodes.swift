@@ -219,24 +219,27 @@ extension AuthService {
     guard let email = try? Self.canonical(email: identifier) else {
       throw AuthError("INVALID_IDENTIFIER")
     }
-    let (hides, user) = try await store.read { view in
-      (try view.settings().hidesAccounts, try view.user(with: .email(email)))
+    let (hides, users) = try await store.read { view in
+      (try view.settings().hidesAccounts, try view.users(withEmailAnywhere: email))
     }
     var response = JSONObjectText()
     response.set("kind", "identitytoolkit#CreateAuthUriResponse")
     response.set("sessionId", body.sessionId ?? newLocalID())
     guard !hides else { return Self.json(response) }
-    response.set("registered", user != nil)
+    response.set("registered", !users.isEmpty)
     var methods: [String] = []
     var providers: [String] = []
-    for provider in user?.providerUserInfo ?? [] where provider.providerId != "phone" {
-      providers.append(provider.providerId)
-      guard provider.providerId == "password" else {
-        methods.append(provider.providerId)
-        continue
+    for user in users {
+      for provider in user.providerUserInfo ?? []
+      where provider.providerId != "phone" && !providers.contains(provider.providerId) {
+        providers.append(provider.providerId)
+        guard provider.providerId == "password" else {
+          methods.append(provider.providerId)
+          continue
+        }
+        if user.passwordHash != nil { methods.append("password") }
+        if user.emailLinkSignin == true { methods.append("emailLink") }
       }
-      if user?.passwordHash != nil { methods.append("password") }
-      if user?.emailLinkSignin == true { methods.append("emailLink") }
     }
     response.set("allProviders", json: try Self.encoded(providers))
     response.set("signinMethods", json: try Self.encoded(methods))

@@ -141,8 +141,9 @@ extension AuthService {
       user.validSince = validSince
     }
     user.emailVerified = true
-    user.displayName = user.displayName ?? provider.displayName
-    user.photoUrl = user.photoUrl ?? provider.photoURL
+    // The profile becomes the provider's, as in production.
+    user.displayName = provider.displayName
+    user.photoUrl = provider.photoURL
     return user
   }
 }

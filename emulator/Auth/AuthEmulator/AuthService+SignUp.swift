@@ -129,10 +129,12 @@ extension AuthService {
     return email.lowercased()
   }
 
-  /// Returns a telephone number; throws unless it has a plus sign before digits.
+  /// Returns a telephone number without spaces and punctuation, as production stores it.
+  ///
+  /// Throws unless there is a plus sign before digits.
   static func checked(phoneNumber: String?) throws(AuthError) -> String {
-    guard let number = phoneNumber, number.first == "+",
-      (2...20).contains(number.utf8.count),
+    let number = (phoneNumber ?? "").filter { !" -().".contains($0) }
+    guard number.first == "+", (2...20).contains(number.utf8.count),
       number.dropFirst().utf8.allSatisfy({ (48...57).contains($0) })
     else { throw AuthError("INVALID_PHONE_NUMBER : Invalid format.") }
     return number

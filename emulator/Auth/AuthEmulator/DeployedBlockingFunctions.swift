@@ -10,7 +10,7 @@ package struct DeployedBlockingFunctions: BlockingFunctions {
   private let invoker: any FunctionInvoker
   private let endpoints: @Sendable () -> [String: FunctionEndpoint]
 
-  /// Creates the port to the functions of a fleet; `endpoints` returns the deployed functions by name.
+  /// Creates the port to a fleet's functions; `endpoints` returns the deployed ones by name.
   package init(
     invoker: any FunctionInvoker,
     endpoints: @escaping @Sendable () -> [String: FunctionEndpoint]

@@ -102,7 +102,7 @@ struct IdentityProviderResponse: Sendable {
   /// The user's account at the provider.
   var providerAccount: ProviderAccount {
     var account = ProviderAccount(providerId: providerID, rawId: rawID)
-    account.federatedId = federatedID
+    account.federatedId = rawID
     account.email = email
     account.displayName = displayName
     account.photoUrl = photoURL

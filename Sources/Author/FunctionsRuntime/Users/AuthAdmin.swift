@@ -22,7 +22,7 @@ public struct AuthAdmin: Sendable {
   private let isEmulated: Bool
   private let http: any HTTPTransport
 
-  /// Creates a client from `FIREBASE_AUTH_EMULATOR_HOST` and the project variables of `environment`.
+  /// Creates a client from `FIREBASE_AUTH_EMULATOR_HOST` and the project's variables.
   ///
   /// Without an emulator the requests go to Google, with the credentials that the environment
   /// names. Functions that run in an emulator never reach Google. A missing variable throws with

@@ -8,11 +8,12 @@ extension FunctionDescription {
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"
     if let trigger = endpoint.eventTrigger {
       let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
-      let kind = DocumentEventType(name: trigger.eventType)?.kind.rawValue ?? trigger.eventType
+      let kind = DocumentEventType(name: trigger.eventType)?.kind.rawValue
+      let document = kind.map { "\($0) \(filters["document"] ?? "")" }
       self.init(
         name: name,
         kind: .trigger,
-        trigger: "\(kind) \(filters["document"] ?? "")",
+        trigger: document ?? Self.userEvents[trigger.eventType] ?? trigger.eventType,
         url: nil
       )
     } else if let trigger = endpoint.scheduleTrigger {
@@ -33,4 +34,9 @@ extension FunctionDescription {
     }
     secrets = endpoint.secretEnvironmentVariables.map { $0.map(\.key) }
   }
+
+  private static let userEvents = [
+    "google.firebase.auth.user.v1.created": "user created",
+    "google.firebase.auth.user.v1.deleted": "user deleted",
+  ]
 }

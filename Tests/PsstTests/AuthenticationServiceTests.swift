@@ -1,0 +1,229 @@
+import Synchronization
+import FirestoreClient
+import FunctionsTesting
+@testable import PsstFunctions
+import PsstModels
+import PsstServices
+import Testing
+
+/// Sign-up, sign-in and the end of sessions, as the app does them.
+@Suite("Authentication service")
+struct AuthenticationServiceTests {
+  @Test("A sign-up makes the account and the user document, and the user is signed in")
+  func signUp() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let session = try await fixture.signUp("Tina@E.example", name: "  Tina ")
+      #expect(fixture.service.currentUser == session)
+      let user = try #require(try await fixture.user(session.uid))
+      #expect(user.displayName == "Tina")
+      #expect(user.email == "tina@e.example")
+      #expect(user.role == .trainer)
+      #expect(try await fixture.suite.users.user(session.uid)?.displayName == "Tina")
+      try await fixture.suite.settle()
+      #expect(try await fixture.suite.users.user(session.uid) != nil, "a complete one stays")
+    }
+  }
+
+  @Test(
+    "What a sign-up lacks is said in the app's texts, and nothing is made",
+    arguments: [
+      ("t@e.example", "secret1", "", User.Role.client, "Display name is required"),
+      ("t@e.example", "secret1", " \n ", .client, "Display name cannot be empty"),
+      ("t@e.example", "secret1", "Tina", nil, "Please select your role"),
+      ("nowhere", "secret1", "Tina", .client, "Invalid email format"),
+      ("", "secret1", "Tina", .client, "Invalid email format"),
+      ("t@e.example", "short", "Tina", .client, "Password must be at least 6 characters"),
+      ("t@e.example", "", "Tina", .client, "Password must be at least 6 characters"),
+      (
+        "t@e.example", "secret1", String(repeating: "x", count: 101), .client,
+        "Display name must have at most 100 characters"
+      ),
+    ] as [(String, String, String, User.Role?, String)]
+  )
+  func invalid(
+    email: String,
+    password: String,
+    name: String,
+    role: User.Role?,
+    text: String
+  ) async throws {
+    try await AuthenticationFixture.run { fixture in
+      let error = await #expect(throws: AuthenticationError.self) {
+        try await fixture.service.signUp(
+          email: email,
+          password: password,
+          displayName: name,
+          role: role
+        )
+      }
+      #expect(error?.errorDescription == text)
+      let made = try await fixture.suite.users.user(email: "t@e.example")
+      #expect(made == nil)
+    }
+  }
+
+  @Test(
+    "A taken address is refused, whoever knows its password",
+    arguments: ["secret1", "other12"]
+  )
+  func taken(password: String) async throws {
+    try await AuthenticationFixture.run { fixture in
+      let first = try await fixture.signUp()
+      fixture.service.signOut()
+      let error = await #expect(throws: AuthenticationError.self) {
+        try await fixture.signUp(password: password, name: "Eve")
+      }
+      #expect(error == .emailAlreadyInUse)
+      #expect(error?.errorDescription == "This email is already in use")
+      #expect(fixture.service.currentUser == nil)
+      #expect(try await fixture.user(first.uid)?.displayName == "Tina")
+    }
+  }
+
+  @Test("A document that the database refuses takes its account along")
+  func refusedDocument() async throws {
+    try await AuthenticationFixture.run { fixture in
+      try fixture.suite.loadRules(
+        "service cloud.firestore { match /databases/{d}/documents { match /none/{x} { allow get; } } }"
+      )
+      let error = await #expect(throws: AuthenticationError.self) { try await fixture.signUp() }
+      guard case .refused = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(try await fixture.suite.users.user(email: "tina@e.example") == nil)
+      #expect(fixture.service.currentUser == nil)
+    }
+  }
+
+  @Test("A document whose confirmation is lost counts as made")
+  func unheardDocument() async throws {
+    try await AuthenticationFixture.run { fixture in
+      fixture.commits.decide { $0 == 1 ? .unheard : .none() }
+      let session = try await fixture.signUp()
+      #expect(try await fixture.user(session.uid) != nil)
+      #expect(fixture.service.currentUser == session)
+    }
+  }
+
+  @Test("A sign-up that ends between account and document is completed when it is repeated")
+  func repeated() async throws {
+    try await AuthenticationFixture.run { fixture in
+      fixture.commits.decide { _ in .refused }
+      let error = await #expect(throws: AuthenticationError.self) { try await fixture.signUp() }
+      #expect(error == .networkError)
+      let account = try #require(try await fixture.suite.users.user(email: "tina@e.example"))
+      #expect(try await fixture.user(account.uid) == nil)
+      #expect(fixture.service.currentUser == nil)
+
+      fixture.commits.decide(nil)
+      let session = try await fixture.signUp()
+      #expect(session.uid == account.uid)
+      #expect(try await fixture.user(session.uid)?.displayName == "Tina")
+      try await fixture.suite.settle()
+      #expect(try await fixture.suite.users.user(session.uid) != nil)
+    }
+  }
+
+  @Test("A sign-up whose response is lost is completed when it is repeated")
+  func lostResponse() async throws {
+    try await AuthenticationFixture.run { fixture in
+      fixture.line.breaks.withLock { $0 = (0, losesResponse: true) }
+      await #expect(throws: AuthenticationError.networkError) { try await fixture.signUp() }
+      let session = try await fixture.signUp()
+      #expect(try await fixture.user(session.uid) != nil)
+    }
+  }
+
+  @Test("A sign-up that nobody completes leaves nothing after an hour")
+  func abandoned() async throws {
+    try await AuthenticationFixture.run { fixture in
+      fixture.commits.decide { _ in .refused }
+      await #expect(throws: AuthenticationError.networkError) { try await fixture.signUp() }
+      let begin = fixture.suite.clock.now
+      try await fixture.suite.settle()
+      #expect(try await fixture.suite.users.user(email: "tina@e.example") == nil)
+      #expect(fixture.suite.clock.now.microseconds - begin.microseconds >= 3_600_000_000)
+      #expect(fixture.suite.runCount(of: fixture.functions.removeUnfinishedSignUp) == 3)
+      fixture.commits.decide(nil)
+      #expect(try await fixture.user(try await fixture.signUp().uid) != nil)
+    }
+  }
+
+  @Test("Accounts without a name or a password are left alone")
+  func others() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let plain = try await fixture.suite.signUp(email: "plain@e.example")
+      let anonymous = try await fixture.suite.signUp()
+      try await fixture.suite.settle()
+      #expect(try await fixture.suite.users.user(plain.uid) != nil)
+      #expect(try await fixture.suite.users.user(anonymous.uid) != nil)
+    }
+  }
+
+  @Test("A blank name is refused by the backend, whatever the app checks")
+  func blankName() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await fixture.suite.signUp(email: "t@e.example", displayName: "  ")
+      }
+      #expect(error?.message.contains("Display name cannot be empty") == true)
+    }
+  }
+
+  @Test("A user signs out and in again, and a wrong password does not sign in")
+  func signIn() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let session = try await fixture.signUp()
+      fixture.service.signOut()
+      #expect(fixture.service.currentUser == nil)
+      await #expect(throws: AuthenticationError.notAuthenticated) {
+        try await fixture.service.idToken()
+      }
+      for (email, password) in [("tina@e.example", "wrong12"), ("none@e.example", "secret1")] {
+        let error = await #expect(throws: AuthenticationError.self) {
+          try await fixture.service.signIn(email: email, password: password)
+        }
+        #expect(error == .wrongCredentials)
+      }
+      let again = try await fixture.service.signIn(email: "TINA@e.example", password: "secret1")
+      #expect(again.uid == session.uid)
+      #expect(fixture.service.currentUser == again)
+    }
+  }
+
+  @Test("A token is renewed before it expires, and a revoked session ends")
+  func tokens() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let session = try await fixture.signUp()
+      #expect(try await fixture.service.idToken() == session.idToken)
+      try await fixture.suite.clock.advance(by: .seconds(3400))
+      let fresh = try await fixture.service.idToken()
+      #expect(fresh != session.idToken)
+      #expect(try await fixture.service.idToken() == fresh)
+
+      try await fixture.suite.users.setDisabled(true, of: session.uid)
+      try await fixture.suite.clock.advance(by: .seconds(3600))
+      await #expect(throws: AuthenticationError.userDisabled) {
+        try await fixture.service.idToken()
+      }
+      try await fixture.suite.users.deleteUser(session.uid)
+      await #expect(throws: AuthenticationError.notAuthenticated) {
+        try await fixture.service.idToken()
+      }
+      #expect(fixture.service.currentUser == nil)
+    }
+  }
+
+  @Test("A reset of a password does not show who has an account")
+  func reset() async throws {
+    try await AuthenticationFixture.run { fixture in
+      _ = try await fixture.signUp()
+      try await fixture.service.resetPassword(email: "tina@e.example")
+      try await fixture.service.resetPassword(email: "nobody@e.example")
+      await #expect(throws: AuthenticationError.invalidEmail) {
+        try await fixture.service.resetPassword(email: "nowhere")
+      }
+    }
+  }
+}

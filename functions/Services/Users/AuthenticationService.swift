@@ -1,0 +1,210 @@
+public import FirestoreClient
+public import Foundation
+public import OutboundHTTP
+public import PsstModels
+import Synchronization
+
+/// The sign-up and the sign-in of the app's user.
+///
+/// A sign-up makes the account and the user document. If the connection or the app ends between the
+/// two, a repeated sign-up with the same password completes it. Otherwise the backend removes the
+/// account after an hour, see `removeUnfinishedSignUp`.
+public final class AuthenticationService: Sendable {
+  /// A signed-in user.
+  public struct Session: Sendable, Hashable {
+    public var uid: String
+    public var email: String
+    /// The token that the services send; `AuthenticationService.idToken()` returns a fresh one.
+    public var idToken: String
+    /// The token that gets new ID tokens, to be kept in the keychain.
+    public var refreshToken: String
+    /// The time at which `idToken` expires.
+    public var expiry: Date
+  }
+
+  private let server: AuthenticationServer
+  private let firestore: Firestore
+  private let pause: @Sendable (Duration) async throws -> Void
+  private let now: @Sendable () -> Date
+  private let session = Mutex<Session?>(nil)
+
+  /// Creates a service; `session` is that of an earlier run, if the app has kept it.
+  public init(
+    settings: AuthenticationSettings,
+    firestore: Firestore,
+    http: any HTTPTransport,
+    session: Session? = nil,
+    pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) {
+    server = AuthenticationServer(settings: settings, http: http)
+    self.firestore = firestore
+    self.pause = pause
+    self.now = now
+    self.session.withLock { $0 = session }
+  }
+
+  /// The signed-in user; nil if nobody is signed in.
+  public var currentUser: Session? { session.withLock { $0 } }
+
+  /// Makes an account and its user document, and signs the user in.
+  ///
+  /// Throws `AuthenticationError`. After `networkError` the account may exist without the document;
+  /// repeat the call with the same password to complete it.
+  @discardableResult
+  public func signUp(
+    email: String,
+    password: String,
+    displayName: String,
+    role: User.Role?
+  ) async throws -> Session {
+    let name = displayName.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard !name.isEmpty else {
+      throw AuthenticationError.emptyDisplayName(isBlank: !displayName.isEmpty)
+    }
+    guard name.count <= Self.nameLengthMax else { throw AuthenticationError.displayNameTooLong }
+    guard let role else { throw AuthenticationError.invalidRole }
+    let (new, isNew) = try await account(email: email, password: password, name: name)
+    do {
+      let isCreated = try await createDocument(of: new, name: name, role: role)
+      // Whoever knows the password of a complete account has signed up before.
+      guard isCreated || isNew else { throw AuthenticationError.emailAlreadyInUse }
+    } catch let error as FirestoreError where !Self.isTemporary(error) {
+      if isNew {
+        let _: AuthenticationServer.Nothing? = try? await server.send(
+          "delete",
+          ["idToken": new.idToken]
+        )
+      }
+      throw AuthenticationError.refused("The account cannot be made: \(error.message)")
+    } catch is FirestoreError {
+      throw AuthenticationError.networkError
+    }
+    return keep(new)
+  }
+
+  /// Returns a new account, or the existing one if the password fits, which may lack its document.
+  private func account(
+    email: String,
+    password: String,
+    name: String
+  ) async throws -> (Session, isNew: Bool) {
+    do {
+      let fields = ["email": email, "password": password, "displayName": name]
+      return (session(of: try await server.send("signUp", fields)), true)
+    } catch AuthenticationError.emailAlreadyInUse {
+      do {
+        return (try await signedIn(email: email, password: password), false)
+      } catch AuthenticationError.wrongCredentials {
+        throw AuthenticationError.emailAlreadyInUse
+      }
+    }
+  }
+
+  /// Creates the user document as the user; returns false if there is one.
+  private func createDocument(
+    of session: Session,
+    name: String,
+    role: User.Role
+  ) async throws -> Bool {
+    let document = firestore.acting(as: .idToken(session.idToken))
+      .document("\(User.collection)/\(session.uid)")
+    var wait = Duration.milliseconds(200)
+    for attempt in 1... {
+      do {
+        try await document.create([
+          "id": .value(session.uid), "uid": .value(session.uid), "email": .value(session.email),
+          "displayName": .value(name),
+          "role": .value(role), "createdAt": .serverTimestamp, "updatedAt": .serverTimestamp,
+        ])
+        return true
+      } catch let error as FirestoreError {
+        // A write whose confirmation was lost has happened, and is found by the next attempt.
+        if error.code == .alreadyExists { return attempt > 1 }
+        guard Self.isTemporary(error), attempt < Self.attemptsMax else { throw error }
+        try await pause(wait)
+        wait *= 2
+      }
+    }
+    return false
+  }
+
+  /// Signs in with an address and a password; throws `AuthenticationError`.
+  @discardableResult
+  public func signIn(email: String, password: String) async throws -> Session {
+    keep(try await signedIn(email: email, password: password))
+  }
+
+  private func signedIn(email: String, password: String) async throws -> Session {
+    session(
+      of: try await server.send("signInWithPassword", ["email": email, "password": password])
+    )
+  }
+
+  /// Forgets the session on this device.
+  public func signOut() { session.withLock { $0 = nil } }
+
+  /// Sends an e-mail with a link to choose another password.
+  ///
+  /// An address without an account is not an error, so that nobody learns who has one.
+  public func resetPassword(email: String) async throws {
+    do {
+      let _: AuthenticationServer.Nothing = try await server.send(
+        "sendOobCode",
+        ["requestType": "PASSWORD_RESET", "email": email]
+      )
+    } catch AuthenticationError.wrongCredentials {
+      return
+    }
+  }
+
+  /// Returns an ID token that is valid for some minutes at least, refreshed if necessary.
+  ///
+  /// Throws `notAuthenticated` if nobody is signed in or the session was ended elsewhere; the user
+  /// is then signed out here, too.
+  public func idToken() async throws -> String {
+    guard let current = currentUser else { throw AuthenticationError.notAuthenticated }
+    guard current.expiry.timeIntervalSince(now()) < Self.marginSeconds else {
+      return current.idToken
+    }
+    do {
+      let fresh = try await server.refresh(current.refreshToken)
+      var renewed = current
+      renewed.idToken = fresh.idToken
+      renewed.refreshToken = fresh.refreshToken
+      renewed.expiry = now().addingTimeInterval(Self.lifetimeSeconds)
+      let new = renewed
+      session.withLock { if $0?.uid == new.uid { $0 = new } }
+      return new.idToken
+    } catch AuthenticationError.notAuthenticated {
+      session.withLock { if $0 == current { $0 = nil } }
+      throw AuthenticationError.notAuthenticated
+    }
+  }
+
+  private func keep(_ new: Session) -> Session {
+    session.withLock { $0 = new }
+    return new
+  }
+
+  private func session(of account: AuthenticationServer.Account) -> Session {
+    let seconds = TimeInterval(account.expiresIn) ?? Self.lifetimeSeconds
+    return Session(
+      uid: account.localId,
+      email: account.email ?? "",
+      idToken: account.idToken,
+      refreshToken: account.refreshToken,
+      expiry: now().addingTimeInterval(seconds)
+    )
+  }
+
+  private static func isTemporary(_ error: FirestoreError) -> Bool {
+    [.unavailable, .deadlineExceeded, .internal, .aborted, .resourceExhausted, .unknown]
+      .contains(error.code)
+  }
+
+  private static let attemptsMax = 4
+  private static let nameLengthMax = 100
+  private static let lifetimeSeconds: TimeInterval = 3600
+  private static let marginSeconds: TimeInterval = 300
+}
