@@ -12,7 +12,9 @@ import Synchronization
 public final class AuthenticationService: Sendable {
   /// A signed-in user.
   public struct Session: Sendable, Hashable {
+    /// The user's id.
     public var uid: String
+    /// The address in lower case.
     public var email: String
     /// The token that the services send; `AuthenticationService.idToken()` returns a fresh one.
     public var idToken: String
