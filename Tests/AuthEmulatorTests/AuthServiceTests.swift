@@ -96,9 +96,9 @@ struct AuthServiceTests {
   func claims(length: Int, isAccepted: Bool) throws {
     let text = #"{"claim":""# + String(repeating: "x", count: length) + #""}"#
     if isAccepted {
-      try CustomClaims.check(text)
+      try AccountChecks.customClaims(text)
     } else {
-      #expect(throws: AuthError("CLAIMS_TOO_LARGE")) { try CustomClaims.check(text) }
+      #expect(throws: AuthError("CLAIMS_TOO_LARGE")) { try AccountChecks.customClaims(text) }
     }
   }
 
@@ -114,11 +114,54 @@ struct AuthServiceTests {
   func codes() {
     let codes = OneTimeCodes()
     let made = (0..<1001).map { number in
-      codes.add("PASSWORD_RESET", email: "\(number)@e.example", newEmail: nil) { $0 }
+      codes.add("PASSWORD_RESET", for: "u", email: "\(number)@e.example", newEmail: nil) { $0 }
     }
     #expect(codes.emailCode(made[0].code) == nil)
     #expect(codes.emailCode(made[1].code)?.email == "1@e.example")
-    #expect(codes.use(emailCode: made[1].code))
-    #expect(!codes.use(emailCode: made[1].code))
+  }
+
+  @Test("A code is used once, and can be used again after a failure")
+  func usedOnce() async throws {
+    struct Failure: Error {}
+    let codes = OneTimeCodes()
+    let code = codes.add("VERIFY_EMAIL", for: "u", email: "a@e.example", newEmail: nil) { $0 }
+    await #expect(throws: Failure.self) {
+      try await codes.using(emailCode: code) { throw Failure() }
+    }
+    try await codes.using(emailCode: code) {}
+    await #expect(throws: AuthError("INVALID_OOB_CODE")) {
+      try await codes.using(emailCode: code) {}
+    }
+  }
+
+  @Test("A time that no calendar has does not end the service")
+  func hugeTimes() async throws {
+    _ = try await fixture.call("accounts", ["localId": "a"], asAdmin: true)
+    for (name, time) in [
+      ("createdAt", "9000000000000000000"), ("createdAt", "-62135596800000000"),
+      ("lastLoginAt", "9223372036854775807"), ("validSince", "253402300800"),
+    ] {
+      let body = ["localId": "a", name: time]
+      let reply = try await fixture.call("accounts:update", body, asAdmin: true)
+      #expect(reply.error?.hasPrefix("INVALID_TIME") == true)
+    }
+    let uploaded: [String: Any] = ["users": [["localId": "b", "createdAt": "9223372036854775807"]]]
+    let reply = try await fixture.call("accounts:batchCreate", uploaded, asAdmin: true)
+    #expect((reply.body["error"] as? [Any])?.count == 1)
+    #expect(
+      try await fixture.call("accounts:delete", ["localId": "a"], asAdmin: true).status == 200
+    )
+  }
+
+  @Test("A refresh token does not revive with a new user of the same id")
+  func revival() async throws {
+    let tina = try await fixture.signUp("a@e.example")
+    let id = tina.text("localId")
+    _ = try await fixture.call("accounts:delete", ["localId": id], asAdmin: true)
+    fixture.passSeconds(1)
+    _ = try await fixture.call("accounts", ["localId": id], asAdmin: true)
+    await #expect(throws: AuthError("USER_NOT_FOUND")) {
+      try await fixture.service.tokens.redeem(tina.text("refreshToken"))
+    }
   }
 }

@@ -3,6 +3,8 @@ import AuthAccounts
 import EventLog
 import Events
 import Foundation
+import HTTPSupport
+import HTTPTypes
 import StorageEngine
 import Synchronization
 import Testing
@@ -130,6 +132,56 @@ struct BlockingFunctionTests {
     let fixture = AuthFixture(blockingFunctions: Scripted([.beforeCreate: reply]))
     let response = try await fixture.signUp("a@e.example")
     #expect(response.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE : ") == true)
+    #expect(try await fixture.service.countUsers() == 0)
+  }
+
+  @Test("A password that changes while a function decides ends the sign-in")
+  func changedMeanwhile() async throws {
+    final class Changing: BlockingFunctions {
+      let store = Mutex<AccountStore?>(nil)
+
+      func isDeployed(_ event: BlockingEvent) -> Bool {
+        event == .beforeSignIn && store.withLock { $0 != nil }
+      }
+
+      func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
+        try await store.withLock { $0 }?.change { change in
+          guard var user = try change.user(with: .email("a@e.example")) else { return }
+          user.passwordHash = "another"
+          try change.put(user)
+        }
+        return BlockingReply(status: 200, body: Array("{}".utf8))
+      }
+    }
+    let functions = Changing()
+    let fixture = AuthFixture(blockingFunctions: functions)
+    _ = try await fixture.signUp("a@e.example")
+    functions.store.withLock { $0 = fixture.store }
+    let body = ["email": "a@e.example", "password": "secret1"]
+    let reply = try await fixture.call("accounts:signInWithPassword", body)
+    #expect(reply.error == "TOKEN_EXPIRED")
+  }
+
+  @Test("A user who is deleted during the sign-in is not made again without being asked about")
+  func deletedMeanwhile() async throws {
+    let functions = Scripted([.beforeCreate: #"{"error":{}}"#], status: 403)
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let request = Request(
+      head: HTTPRequest(method: .post, scheme: "http", authority: "a", path: "/")
+    )
+    let call = try await AuthCall(request, route: AuthRoute(method: "signUp"), isAdmin: false)
+    let attempt = SignInAttempt(call, provider: "google.com", method: "google.com")
+    let calls = Mutex(0)
+    await #expect(throws: AuthError.self) {
+      try await fixture.service.signIn(attempt) { _ in
+        let isFirst = calls.withLock { count in
+          count += 1
+          return count == 1
+        }
+        return (UserAccount(localId: "u"), !isFirst)
+      }
+    }
+    #expect(functions.events == [.beforeCreate])
     #expect(try await fixture.service.countUsers() == 0)
   }
 

@@ -72,6 +72,12 @@ enum Metric: Hashable, Sendable {
   case processorMicroseconds(Work)
   case contextSwitches(Work)
   case searchableMilliseconds(percentile: Int)
+  case signUpsPerSecond(clients: Int)
+  case signInsPerSecond(clients: Int)
+  case tokenChecksPerSecond(clients: Int)
+  case importedUsersPerSecond
+  case usersStartMilliseconds
+  case usersMegabytes
   case vectorsPerSecond
   case vectorQueryMilliseconds(isFiltered: Bool, overHTTP: Bool)
   case vectorRecall(isFiltered: Bool)
@@ -120,6 +126,12 @@ enum Metric: Hashable, Sendable {
     case .processorMicroseconds(let work): "processor µs a \(work.title)"
     case .contextSwitches(let work): "context switches a \(work.title)"
     case .searchableMilliseconds(let percentile): "message → found p\(percentile), ms"
+    case .signUpsPerSecond(let clients): "sign-ups/s, durable, \(Self.text(clients))"
+    case .signInsPerSecond(let clients): "sign-ins/s, durable, \(Self.text(clients))"
+    case .tokenChecksPerSecond(let clients): "checked tokens/s, \(Self.text(clients))"
+    case .importedUsersPerSecond: "users imported/s, by thousands"
+    case .usersStartMilliseconds: "start with 100 000 users → sign-in, ms"
+    case .usersMegabytes: "memory with 100 000 users, MB"
     case .vectorsPerSecond: "vectors written/s, 4 clients"
     case .vectorQueryMilliseconds(let isFiltered, let overHTTP):
       "query \(isFiltered ? "of 1 %" : "of all"), \(overHTTP ? "HTTP" : "engine"), ms"
@@ -148,7 +160,8 @@ enum Metric: Hashable, Sendable {
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
       .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99,
       .millionMegabytesOnDisk, .millionMegabytesInMemory, .millionStartMilliseconds,
-      .idleMegabytes, .loadedMegabytes, .workerMegabytes:
+      .idleMegabytes, .loadedMegabytes, .workerMegabytes, .usersStartMilliseconds,
+      .usersMegabytes:
       true
     default: false
     }

@@ -14,14 +14,18 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
   private var input = ByteBuffer()
   private var report: ((Result<ByteBuffer, any Error>) -> Void)?
 
-  private init(method: String, path: String, host: String, status: Int) {
+  private init(
+    method: String,
+    path: String,
+    host: String,
+    authorization: String?,
+    status: Int
+  ) {
     self.status = status
-    head = """
-      \(method) \(path) HTTP/1.1\r
-      host: \(host)\r
-      content-type: application/json\r
-      content-length:
-      """
+    let fields = authorization.map { "authorization: \($0)\r\n" } ?? ""
+    head =
+      "\(method) \(path) HTTP/1.1\r\nhost: \(host)\r\n\(fields)"
+      + "content-type: application/json\r\ncontent-length:"
   }
 
   /// Connects for requests to a path.
@@ -29,6 +33,7 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
     to address: Address,
     method: String = "POST",
     path: String,
+    authorization: String? = nil,
     expecting status: Int = 200,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
@@ -40,6 +45,7 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
           method: method,
           path: path,
           host: "\(address)",
+          authorization: authorization,
           status: status
         )
         try channel.pipeline.syncOperations.addHandler(connection)

@@ -13,6 +13,7 @@ struct Hearth: Sendable {
     var processID: Int32
     var firestore: Address
     var functions: Address
+    var auth: Address
     var vectors: Address
     var project: String
   }
@@ -46,12 +47,14 @@ struct Hearth: Sendable {
         return Running?.none
       }
       guard let firestore = line.services["firestore"],
-        let functions = line.services["functions"], let vectors = line.services["vectors"]
+        let functions = line.services["functions"], let auth = line.services["auth"],
+        let vectors = line.services["vectors"]
       else { throw BenchmarkError("The server printed no address: \(text)") }
       return Running(
         processID: line.pid,
         firestore: firestore,
         functions: functions,
+        auth: auth,
         vectors: vectors,
         project: line.project
       )

@@ -5,6 +5,8 @@ import NIOPosix
 struct RequestSeries: Sendable {
   var address: Address
   var path: String
+  /// The value of the `Authorization` header; nil for none.
+  var authorization: String?
   /// True if the expected status is 201 instead of 200.
   var isCreation = false
 
@@ -29,6 +31,7 @@ struct RequestSeries: Sendable {
         HTTP1Connection.connect(
           to: address,
           path: path,
+          authorization: authorization,
           expecting: isCreation ? 201 : 200,
           on: loop
         ).flatMap { connection in

@@ -3,12 +3,12 @@ import Foundation
 /// The parts of a run, named as in `--only`.
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
-    search, vectors
+    search, auth, vectors
   case nearest, memory, million
 
   /// The scenarios that matter for most changes; they take about two minutes.
   static let core: Set<Scenario> = [
-    .start, .create, .get, .trigger, .callable, .cold, .search, .memory,
+    .start, .create, .get, .trigger, .callable, .cold, .search, .auth, .memory,
   ]
   /// All scenarios except those with so many writes that they take longer than all others together.
   static let usual = Set(allCases).subtracting([.vectors, .nearest, .million])
@@ -65,6 +65,7 @@ struct BenchmarkRun: Sendable {
       try await part("callable", of: .python) { try await measurePython() }
     }
     try await part(.search) { try await measureSearch() }
+    try await part(.auth) { try await measureAuth() }
     try await part(.vectors) { try await measureVectors() }
   }
 

@@ -527,6 +527,19 @@ def test_the_action_page_redirects_to_pages_only(client):
         assert reply.status_code == 400, email
 
 
+def test_the_action_page_shows_addresses_as_text(client):
+    """A mark that joins a sign to one character does not hide the sign."""
+    email = f'"\u0300<b>"{address()}'
+    stored = client.sign_up(email)["email"]
+    client.ok("sendOobCode", {"requestType": "PASSWORD_RESET", "email": email})
+    link = client.codes(stored)[0]["oobLink"]
+    page = requests.get(link + "&x=%22%CC%81%CC%80%3E%CC%80%3Cscript/%CC%80%3E", timeout=30,
+                        headers={"Accept": "text/html"})
+    assert "<b>" not in page.text
+    assert "<script" not in page.text
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
 def test_sign_in_by_telephone(client):
     session = client.ok("sendVerificationCode", {"phoneNumber": "+1 (555) 01-23"})["sessionInfo"]
     code = [c for c in client.control("GET", "verificationCodes")["verificationCodes"]
@@ -636,6 +649,8 @@ def test_what_is_not_emulated_says_so(host, path):
     (f"v1/projects/{PROJECT}/accounts:query?key=x", {}, 401),
     ("v1/projects/other-project/accounts:lookup", {"Authorization": "Bearer owner"}, 404),
     ("v1/accounts:nonsense?key=x", {}, 404),
+    ("v1/signUp?key=x", {}, 404),
+    (f"v1/projects/{PROJECT}/signUp/zzz?key=x", {}, 404),
 ])
 def test_credentials_and_paths(host, path, headers, status):
     reply = requests.post(f"http://{host}/identitytoolkit.googleapis.com/{path}", json={},
@@ -662,6 +677,103 @@ def test_pages_of_other_sites_are_refused(host):
         "Access-Control-Request-Headers": "content-type,x-client-version"})
     assert own.headers["Access-Control-Allow-Origin"] == "http://localhost:3000"
     assert own.headers["Access-Control-Allow-Headers"] == "content-type,x-client-version"
+
+
+def test_texts_that_look_alike_are_one_address(client):
+    """Unicode writes an accented letter in two ways; both are the same mailbox and the same user."""
+    tag = uuid.uuid4().hex
+    composed, decomposed = f"{tag}caf\u00e9@e.example", f"{tag}cafe\u0301@e.example"
+    user = client.sign_up(decomposed)
+    assert user["email"] == composed
+    assert client.error("signUp", {"email": composed, "password": "secret1"}) == "EMAIL_EXISTS"
+    assert client.ok("signInWithPassword", {"email": composed, "password": "secret1"})[
+        "localId"] == user["localId"]
+
+
+def test_a_uid_is_in_composed_form(app):
+    with pytest.raises(firebase_admin.exceptions.InvalidArgumentError):
+        auth.create_user(uid="e\u0301", app=app)
+    result = auth.import_users([auth.ImportUserRecord(uid="e\u0301")], app=app)
+    assert result.failure_count == 1
+
+
+@pytest.mark.parametrize("email", ["a@\u0301b@e.example", "a@b\u0600@e.example", "a b@e.example",
+                                   "a\u200b@e.example", "@e.example", "a@"])
+def test_malformed_addresses(client, email):
+    assert client.error("signUp", {"email": email, "password": "secret1"}) == "INVALID_EMAIL"
+
+
+def test_a_user_does_not_take_anothers_account_at_a_provider(client):
+    user = client.sign_up()
+    link = {"providerId": "google.com", "rawId": "somebody"}
+    assert client.error("update", {"idToken": user["idToken"], "linkProviderUserInfo": link}) == (
+        "INSUFFICIENT_PERMISSION")
+
+
+def test_a_code_is_for_its_user_only(client, app):
+    """Somebody asks for a code, gives the address up, and its owner signs up."""
+    email, stolen = address(), address()
+    first = client.sign_up(email)
+    client.ok("sendOobCode", {"requestType": "VERIFY_AND_CHANGE_EMAIL", "newEmail": stolen,
+                              "idToken": first["idToken"]})
+    code = client.codes(email)[0]["oobCode"]
+    client.ok("delete", {"idToken": first["idToken"]})
+    owner = client.sign_up(email)
+    assert client.error("update", {"oobCode": code}) == "INVALID_OOB_CODE"
+    assert auth.get_user(owner["localId"], app=app).email == email
+
+
+def test_a_code_that_failed_can_be_used_again(client, app):
+    email, wanted = address(), address()
+    user = client.sign_up(email)
+    client.ok("sendOobCode", {"requestType": "VERIFY_AND_CHANGE_EMAIL", "newEmail": wanted,
+                              "idToken": user["idToken"]})
+    code = client.codes(email)[0]["oobCode"]
+    other = client.sign_up(wanted)
+    assert client.error("update", {"oobCode": code}) == "EMAIL_EXISTS"
+    auth.delete_user(other["localId"], app=app)
+    assert client.ok("update", {"oobCode": code})["email"] == wanted
+
+
+def test_a_sign_in_link_removes_what_a_stranger_has_set(client):
+    email = address()
+    stranger = client.sign_up(email)
+    time.sleep(1.1)  # Tokens and revocations have whole seconds.
+    client.ok("sendOobCode", {"requestType": "EMAIL_SIGNIN", "email": email})
+    owner = client.ok("signInWithEmailLink", {
+        "email": email, "oobCode": client.codes(email)[0]["oobCode"]})
+    assert owner["localId"] == stranger["localId"]
+    assert client.error("signInWithPassword", {"email": email, "password": "secret1"}) == (
+        "INVALID_PASSWORD")
+    assert client.refresh(stranger["refreshToken"]).json()["error"]["message"] == "TOKEN_EXPIRED"
+
+
+@pytest.mark.parametrize("body, message", [
+    ({"displayName": "d" * 13_000}, "INVALID_PROFILE_ATTRIBUTE"),
+    ({"photoUrl": "https://e.example/" + "p" * 3000}, "INVALID_PROFILE_ATTRIBUTE"),
+])
+def test_profiles_fit_into_tokens(client, body, message):
+    user = client.sign_up()
+    assert client.error("update", {"idToken": user["idToken"], **body}).startswith(message)
+
+
+def test_other_requests_are_served_while_passwords_are_hashed(suite, client, host):
+    users = [{"localId": uuid.uuid4().hex, "rawPassword": "secret1"} for _ in range(500)]
+
+    def upload(_):
+        return requests.post(
+            f"http://{host}/identitytoolkit.googleapis.com/v1/projects/{PROJECT}"
+            "/accounts:batchCreate", json={"users": users, "allowOverwrite": True},
+            headers={"Authorization": "Bearer owner"}, timeout=110)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        uploads = [threads.submit(upload, n) for n in range(4)]
+        served = 0
+        while not all(upload.done() for upload in uploads):
+            reply = requests.get(f"http://{suite.address('firestore')}/", timeout=10)
+            served += reply.status_code == 200
+    assert all(upload.result().status_code == 200 for upload in uploads)
+    assert served > 20
 
 
 @pytest.mark.parametrize("name", ["Ärzte@bücher.example", "用户@例え.jp", "o'neil+tag@e.example",

@@ -136,10 +136,19 @@ struct AccountExportTests {
       (#"{"users":[{"localId":"a"}"#, "it may have been cut"),
       (#"[]"#, "not a JSON object"), (#"{"users":{}}"#, "is not a list"),
       (#"{"users":[{"localId":"a"},{"email":"x"}]}"#, "users[1] is not a user"),
-      (#"{"users":[{"localId":""}]}"#, "users[0] has no valid localId"),
+      (#"{"users":[{"localId":""}]}"#, "users[0] is not valid: INVALID_LOCAL_ID"),
+      (#"{"users":[{"localId":"a","email":"x"}]}"#, "users[0] is not valid: INVALID_EMAIL"),
+      (
+        #"{"users":[{"localId":"a","createdAt":"9223372036854775807"}]}"#,
+        "users[0] is not valid: INVALID_TIME"
+      ),
+      (
+        #"{"users":[{"localId":"a","customAttributes":"{\"sub\":1}"}]}"#,
+        "users[0] is not valid: FORBIDDEN_CLAIM : sub"
+      ),
       (#"{"users":[{"localId":"a"},{"localId":"a"}]}"#, "users[1] has the localId of another"),
       (
-        #"{"users":[{"localId":"a","email":"x@y.z"},{"localId":"b","email":"x@y.z"}]}"#,
+        #"{"users":[{"localId":"a","email":"X@y.z"},{"localId":"b","email":"x@y.z"}]}"#,
         "users[1] has the address x@y.z of users[0]"
       ),
     ]

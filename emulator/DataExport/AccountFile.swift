@@ -35,14 +35,16 @@ struct AccountFile: Sendable {
       func invalid(_ problem: String) -> StatusError {
         .invalidArgument("\(path): users[\(index)] \(problem).")
       }
-      let user: UserAccount
+      var user: UserAccount
       do {
         user = try JSONDecoder().decode(UserAccount.self, from: Data(element))
       } catch {
         throw invalid("is not a user: \(StatusError.message(of: error))")
       }
-      guard (1...128).contains(user.localId.utf16.count) else {
-        throw invalid("has no valid localId")
+      do {
+        user = try AccountChecks.checked(user)
+      } catch {
+        throw invalid("is not valid: \(error.statusMessage)")
       }
       guard ids.insert(user.localId).inserted else { throw invalid("has the localId of another") }
       for identity in user.identities {

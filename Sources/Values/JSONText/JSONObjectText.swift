@@ -2,28 +2,33 @@
 ///
 /// For objects that contain JSON of others, such as claims, which must stay as it was written.
 package struct JSONObjectText: Sendable, Hashable {
-  private var names: [String] = []
-  private var values: [String: [UInt8]] = [:]
+  // By the bytes of their names, because different bytes can be equal texts.
+  private var names: [[UInt8]] = []
+  private var values: [[UInt8]: [UInt8]] = [:]
 
   package init() {}
 
   /// Creates an object from the members of a JSON text; nil if the text is not an object.
   package init?(parsing text: String) {
-    guard let members = try? jsonMembers(of: Array(text.utf8)) else { return nil }
-    for name in members.keys.sorted() { set(name, json: members[name]) }
+    guard let members = try? jsonMembersInOrder(of: Array(text.utf8)) else { return nil }
+    for (name, value) in members { set(name, json: value) }
   }
 
   /// The names of the members, in order.
-  package var memberNames: [String] { names }
+  package var memberNames: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
 
   package var isEmpty: Bool { names.isEmpty }
 
   /// Returns the JSON text of a member; nil if there is none.
-  package subscript(name: String) -> [UInt8]? { values[name] }
+  package subscript(name: String) -> [UInt8]? { values[Array(name.utf8)] }
 
   /// Sets a member to JSON text that the caller knows to be valid; nil leaves the object unchanged.
   package mutating func set(_ name: String, json: [UInt8]?) {
     guard let json else { return }
+    set(Array(name.utf8), json)
+  }
+
+  private mutating func set(_ name: [UInt8], _ json: [UInt8]) {
     if values.updateValue(json, forKey: name) == nil { names.append(name) }
   }
 
@@ -49,7 +54,7 @@ package struct JSONObjectText: Sendable, Hashable {
 
   /// Sets the members of another object, which replace members of the same name.
   package mutating func merge(_ other: JSONObjectText) {
-    for name in other.names { set(name, json: other.values[name]) }
+    for name in other.names { set(name, other.values[name] ?? []) }
   }
 
   /// The object as JSON text.
@@ -57,7 +62,7 @@ package struct JSONObjectText: Sendable, Hashable {
     var text: [UInt8] = [UInt8(ascii: "{")]
     for name in names {
       if text.count > 1 { text.append(UInt8(ascii: ",")) }
-      text.appendJSONQuoted(name)
+      text.appendJSONQuoted(String(decoding: name, as: UTF8.self))
       text.append(UInt8(ascii: ":"))
       text += values[name] ?? []
     }

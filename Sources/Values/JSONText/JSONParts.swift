@@ -6,10 +6,23 @@ package func jsonMembers(
   of text: [UInt8],
   loneSurrogates: LoneSurrogates = .refused
 ) throws(JSONSyntaxError) -> [String: [UInt8]]? {
-  var members: [String: [UInt8]] = [:]
+  try jsonMembersInOrder(of: text, loneSurrogates: loneSurrogates).map { members in
+    Dictionary(members) { _, last in last }
+  }
+}
+
+/// Returns the members of a text that is one object, in order and with repeated names; nil for
+/// other JSON.
+///
+/// Each member is returned as written. The whole text is validated.
+package func jsonMembersInOrder(
+  of text: [UInt8],
+  loneSurrogates: LoneSurrogates = .refused
+) throws(JSONSyntaxError) -> [(name: String, value: [UInt8])]? {
+  var members: [(name: String, value: [UInt8])] = []
   let isObject = try parts(of: text, in: "{", loneSurrogates) {
     (scanner, value) throws(JSONSyntaxError) in
-    while let name = try scanner.name() { members[name] = Array(text[try value(&scanner)]) }
+    while let name = try scanner.name() { members.append((name, Array(text[try value(&scanner)]))) }
   }
   return isObject ? members : nil
 }

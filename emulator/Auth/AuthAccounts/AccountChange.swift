@@ -9,9 +9,10 @@ package struct AccountChange {
   private let view: AccountView
   private(set) var expectations: Set<VersionExpectation> = []
   private(set) var events: [(UserEvent, UserAccount)] = []
-  private var users: [String: UserAccount?] = [:]
+  // By the bytes of their ids, because different bytes can be equal texts.
+  private var users: [[UInt8]: UserAccount?] = [:]
   /// The users as they were before the change.
-  private var stored: [String: UserAccount] = [:]
+  private var stored: [[UInt8]: UserAccount] = [:]
   private var identities: [AccountIdentity: String?] = [:]
   private var newSettings: ProjectSettings?
 
@@ -27,32 +28,18 @@ package struct AccountChange {
 
   /// Returns a user by id; nil if there is none.
   package mutating func user(_ localID: String) throws -> UserAccount? {
-    if let user = users[localID] { return user }
     let key = AccountRows.userKey(localID)
+    if let user = users[key] { return user }
     let row = try view.snapshot.get(AccountRows.users, key)
     expectations.insert(VersionExpectation(AccountRows.users, key, version: row?.version))
     let user: UserAccount? = try row.map { try AccountRows.value($0.bytes) }
-    stored[localID] = user
+    stored[key] = user
     return user
   }
 
   /// Returns the user that an identity belongs to; nil if it belongs to none.
   package mutating func user(with identity: AccountIdentity) throws -> UserAccount? {
     try owner(of: identity).flatMap { try user($0) }
-  }
-
-  /// Returns the first user that fulfills a condition, in the order of their ids; nil without one.
-  ///
-  /// It reads all users, and does not see those that this change has put.
-  package mutating func firstUser(
-    where condition: (UserAccount) -> Bool
-  ) throws -> UserAccount? {
-    var found: String?
-    try view.users { user in
-      if condition(user) { found = user.localId }
-      return found == nil
-    }
-    return try found.flatMap { try user($0) }
   }
 
   private mutating func owner(of identity: AccountIdentity) throws -> String? {
@@ -79,7 +66,7 @@ package struct AccountChange {
       guard owner == nil || owner == account.localId else { throw identity.takenError }
       if owner == nil { identities[identity] = account.localId }
     }
-    users[account.localId] = account
+    users[AccountRows.userKey(account.localId)] = account
     if let event { events.append((event, account)) }
   }
 
@@ -89,32 +76,31 @@ package struct AccountChange {
     for identity in stored.identities where try owner(of: identity) == stored.localId {
       identities[identity] = .some(nil)
     }
-    users[stored.localId] = .some(nil)
+    users[AccountRows.userKey(stored.localId)] = .some(nil)
     if let event { events.append((event, stored)) }
   }
 
   /// The changes as a batch of the storage engine.
   func batch() throws -> StorageBatch {
     var batch = StorageBatch()
-    for (localID, user) in users {
-      let key = AccountRows.userKey(localID)
+    for (key, user) in users {
       if let user {
         batch.put(AccountRows.users, key, try AccountRows.bytes(user))
       } else {
         batch.delete(AccountRows.users, key)
       }
-      let (old, new) = (stored[localID]?.providerEmails ?? [], user?.providerEmails ?? [])
+      let (old, new) = (stored[key]?.providerEmails ?? [], user?.providerEmails ?? [])
       for email in old.subtracting(new) {
         batch.delete(
           AccountRows.providerEmails,
-          AccountRows.providerEmailKey(email, localID)
+          AccountRows.providerEmailKey(email, key)
         )
       }
       for email in new.subtracting(old) {
         batch.put(
           AccountRows.providerEmails,
-          AccountRows.providerEmailKey(email, localID),
-          Array(localID.utf8)
+          AccountRows.providerEmailKey(email, key),
+          key
         )
       }
     }

@@ -27,10 +27,10 @@ enum AccountRows {
   }
 
   /// Returns the key of a user's address at a provider; with an empty id, the keys' prefix.
-  static func providerEmailKey(_ email: String, _ localID: String) -> [UInt8] {
+  static func providerEmailKey(_ email: String, _ userKey: [UInt8]) -> [UInt8] {
     var key = KeyEncoder()
     key.append(text: email)
-    key.append(raw: localID.utf8)
+    key.append(raw: userKey)
     return key.bytes
   }
 
@@ -51,6 +51,8 @@ enum AccountRows {
 }
 
 /// A property that belongs to at most one user.
+///
+/// The texts are in the form that `AccountChecks` returns.
 package enum AccountIdentity: Sendable, Hashable {
   case email(String)
   case phoneNumber(String)
@@ -69,7 +71,7 @@ extension UserAccount {
   /// The addresses of the user's accounts at identity providers, in lower case.
   var providerEmails: Set<String> {
     let others = (providerUserInfo ?? []).filter { $0.providerId != ProviderAccount.password }
-    return Set(others.compactMap { $0.email?.lowercased() })
+    return Set(others.compactMap { $0.email.map { AccountChecks.composed($0.lowercased()) } })
   }
 
   /// What identifies the user beside the id.

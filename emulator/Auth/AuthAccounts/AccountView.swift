@@ -27,7 +27,7 @@ package struct AccountView {
     var ids: Set<String> = []
     try snapshot.scan(
       AccountRows.providerEmails,
-      prefix: AccountRows.providerEmailKey(email, "")
+      prefix: AccountRows.providerEmailKey(email, [])
     ) { _, row in
       ids.insert(String(decoding: row.bytes, as: UTF8.self))
       return true

@@ -54,6 +54,19 @@ package struct UserAccount: Codable, Sendable, Hashable {
     return account
   }
 
+  /// Removes the password, the telephone number and the providers, and revokes all tokens.
+  ///
+  /// For an account whose address nobody has verified when the owner of the address appears:
+  /// somebody else may have made it.
+  package mutating func removeSignInMethods(validSince: String) {
+    passwordHash = nil
+    salt = nil
+    emailLinkSignin = nil
+    phoneNumber = nil
+    providerUserInfo = nil
+    self.validSince = validSince
+  }
+
   /// Derives the entries of `providerUserInfo` for password and phone from the other members.
   ///
   /// Entries of identity providers are left as they are.

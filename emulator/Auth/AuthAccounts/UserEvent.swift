@@ -63,6 +63,7 @@ package enum UserEvent: String, Sendable, Hashable {
 
   /// Returns a time in milliseconds as RFC 3339.
   private static func time(_ milliseconds: String) -> String? {
-    Int64(milliseconds).map { "\(Timestamp(microseconds: $0 * 1000))" }
+    guard let time = Int64(milliseconds), abs(time) < 1 << 50 else { return nil }
+    return "\(Timestamp(microseconds: time * 1000))"
   }
 }

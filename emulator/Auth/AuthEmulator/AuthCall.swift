@@ -22,7 +22,8 @@ struct AuthCall: Sendable {
     method = route.method
     project = route.project
     self.isAdmin = isAdmin
-    bytes = Data(try await request.wholeBody(upTo: Self.bodyBytesMax).readableBytesView)
+    let bytesMax = route.method == "batchCreate" ? Self.batchBytesMax : Self.bodyBytesMax
+    bytes = Data(try await request.wholeBody(upTo: bytesMax).readableBytesView)
   }
 
   /// Decodes the body; an empty body is an empty object.
@@ -64,7 +65,9 @@ struct AuthCall: Sendable {
   var origin: String { "http://\(request.head.authority ?? "127.0.0.1:9099")" }
 
   /// Large enough for a batch of a thousand users with claims and several providers.
-  private static let bodyBytesMax = 10 << 20
+  private static let batchBytesMax = 10 << 20
+  /// Large enough for all other requests, of which those with a thousand ids are the longest.
+  private static let bodyBytesMax = 256 << 10
 }
 
 /// The method and the project that a path names.
@@ -84,7 +87,8 @@ struct AuthRoute: Sendable, Equatable {
     case ("identitytoolkit.googleapis.com", "v1"?), ("identitytoolkit.googleapis.com", "v2"?):
       path.removeFirst()
       self.init(verb: request.method, path)
-    case ("www.googleapis.com", "identitytoolkit"?) where path.count == 4:
+    case ("www.googleapis.com", "identitytoolkit"?)
+    where path.count == 4 && path[1] == "v3" && path[2] == "relyingparty":
       guard let method = Self.methodsOfVersion3[path[3]] else { return nil }
       self.init(method: method)
     case ("securetoken.googleapis.com", "v1"?) where path == ["v1", "token"]:
@@ -97,6 +101,7 @@ struct AuthRoute: Sendable, Equatable {
     switch path.count {
     case 1:
       guard let colon = path[0].firstIndex(of: ":") else {
+        guard ["projects", "recaptchaParams"].contains(path[0]) else { return nil }
         method = path[0]
         break
       }
@@ -114,14 +119,19 @@ struct AuthRoute: Sendable, Equatable {
         switch parts.first {
         case "accounts"?: parts.count == 2 ? parts[1] : "signUp"
         case "config"?: verb == .get ? "getConfig" : "updateConfig"
-        default: path[2]
+        default: Self.collections.contains(path[2]) ? path[2] : ""
         }
-    case 4... where path[0] == "projects":
+    case 4... where path[0] == "projects" && Self.collections.contains(path[2]):
       project = path[1]
       method = path[2]
     default: return nil
     }
   }
+
+  /// What a project has beside accounts and settings.
+  private static let collections: Set = [
+    "tenants", "oauthIdpConfigs", "inboundSamlConfigs", "defaultSupportedIdpConfigs",
+  ]
 
   /// The methods of the API's third version, which old clients use.
   private static let methodsOfVersion3 = [

@@ -18,13 +18,21 @@ extension AuthService {
   }
 
   private func find(_ criteria: LookupCriteria) async throws -> [UserAccount] {
-    var identities = (criteria.email ?? []).map { AccountIdentity.email($0.lowercased()) }
-    identities += (criteria.phoneNumber ?? []).map { .phoneNumber($0) }
+    var identities = (criteria.email ?? []).compactMap { text in
+      (try? AccountChecks.email(text)).map { AccountIdentity.email($0) }
+    }
+    identities += (criteria.phoneNumber ?? []).compactMap { text in
+      (try? AccountChecks.phoneNumber(text)).map { .phoneNumber($0) }
+    }
     identities += (criteria.federatedUserId ?? []).map { federated in
       switch federated.providerId {
-      case ProviderAccount.password: .email(federated.rawId.lowercased())
+      case ProviderAccount.password: .email(AccountChecks.composed(federated.rawId.lowercased()))
       case ProviderAccount.phone: .phoneNumber(federated.rawId)
-      default: .provider(federated.providerId, rawID: federated.rawId)
+      default:
+        .provider(
+          federated.providerId.lowercased(),
+          rawID: AccountChecks.composed(federated.rawId)
+        )
       }
     }
     return try await store.read { view in
@@ -70,7 +78,7 @@ extension AuthService {
       try require(call.isAdmin, "INVALID_REQ_TYPE : Unsupported request parameters.")
       localID = try require(body.localId, "MISSING_LOCAL_ID")
     }
-    let update = try AccountUpdate(body, isAdmin: session == nil, service: self)
+    let update = try await AccountUpdate(body, isAdmin: session == nil, service: self)
     let isAnonymous = session?.provider == "anonymous"
     let (user, before, revokes) = try await store.change { change in
       let before = try require(try change.user(localID), "USER_NOT_FOUND")
@@ -83,7 +91,14 @@ extension AuthService {
     if session != nil, !isAnonymous, user.email != before.email, let first = user.initialEmail,
       first != user.email
     {
-      let code = makeEmailCode("RECOVER_EMAIL", email: first, newEmail: nil, call, nil)
+      let code = makeEmailCode(
+        "RECOVER_EMAIL",
+        for: user.localId,
+        email: first,
+        newEmail: nil,
+        call,
+        nil
+      )
       log(code)
     }
     var response = Self.response("SetAccountInfo", user)
@@ -98,7 +113,8 @@ extension AuthService {
         TokenIssuer.Session(
           provider: update.hasPassword ? "password" : session.provider,
           authTime: store.time.seconds
-        )
+        ),
+        at: store.time.seconds
       )
       issued.add(to: &response)
     }
@@ -122,27 +138,28 @@ struct AccountUpdate: Sendable {
   private let body: AuthRequestBody
   private let isAdmin: Bool
   private let password: UserAccount?
+  private let linked: ProviderAccount?
   private let now: Int64
 
   /// Checks a request's members; the password is hashed here, which takes some milliseconds.
-  init(_ body: AuthRequestBody, isAdmin: Bool, service: AuthService) throws {
+  init(_ body: AuthRequestBody, isAdmin: Bool, service: AuthService) async throws {
     self.body = body
     self.isAdmin = isAdmin
     now = service.store.time.seconds
-    email = try body.email.map(AuthService.canonical(email:))
-    if let claims = body.customAttributes { try CustomClaims.check(claims.isEmpty ? "{}" : claims) }
+    email = try body.email.map(AccountChecks.email)
+    if let claims = body.customAttributes {
+      try AccountChecks.customClaims(claims.isEmpty ? "{}" : claims)
+    }
     if isAdmin, let number = body.phoneNumber, !number.isEmpty {
-      _ = try AuthService.checked(phoneNumber: number)
+      _ = try AccountChecks.phoneNumber(number)
     }
     if let factors = body.mfa?.enrollments, !factors.isEmpty {
       throw AuthError.notEmulated("Second factors are")
     }
-    for text in [body.validSince, body.createdAt, body.lastLoginAt].compactMap(\.self) {
-      try require(
-        text.number != nil,
-        "INVALID_REQ_TYPE : \(text.text.prefix(100)) is not a number."
-      )
-    }
+    try AccountChecks.time(body.validSince?.text, unitsPerSecond: 1)
+    try AccountChecks.time(body.createdAt?.text, unitsPerSecond: 1000)
+    try AccountChecks.time(body.lastLoginAt?.text, unitsPerSecond: 1000)
+    try AccountChecks.profile(displayName: body.displayName, photoURL: body.photoUrl)
     for attribute in body.deleteAttribute ?? [] {
       try require(
         Self.attributes.contains(attribute),
@@ -150,14 +167,19 @@ struct AccountUpdate: Sendable {
       )
     }
     if let provider = body.linkProviderUserInfo {
+      // A user must not take the account of another one at a provider.
+      try require(isAdmin, "INSUFFICIENT_PERMISSION")
       try require(!provider.providerId.isEmpty, "MISSING_PROVIDER_ID")
       try require(!(provider.rawId ?? "").isEmpty, "MISSING_RAW_ID")
+      linked = try AccountChecks.checked(provider)
+    } else {
+      linked = nil
     }
     var hashed: UserAccount?
     if let password = body.password {
       hashed = UserAccount(localId: "")
       if var account = hashed {
-        try service.setPassword(password, of: &account)
+        try await service.setPassword(password, of: &account)
         hashed = account
       }
     }
@@ -194,7 +216,7 @@ struct AccountUpdate: Sendable {
     if isAdmin { try applyAdministration(to: &user) }
     for attribute in body.deleteAttribute ?? [] { Self.remove(attribute, from: &user) }
     for provider in body.deleteProvider ?? [] { Self.unlink(provider, from: &user) }
-    if let provider = body.linkProviderUserInfo {
+    if let provider = linked {
       var providers = (user.providerUserInfo ?? []).filter {
         $0.providerId != provider.providerId
       }
@@ -206,7 +228,9 @@ struct AccountUpdate: Sendable {
   private func applyAdministration(to user: inout UserAccount) throws {
     if let flag = body.disableUser { user.disabled = flag }
     if let flag = body.emailVerified { user.emailVerified = flag }
-    if let number = body.phoneNumber { user.phoneNumber = number.isEmpty ? nil : number }
+    if let number = body.phoneNumber {
+      user.phoneNumber = number.isEmpty ? nil : try AccountChecks.phoneNumber(number)
+    }
     if let claims = body.customAttributes {
       user.customAttributes = claims.isEmpty ? nil : claims
     }

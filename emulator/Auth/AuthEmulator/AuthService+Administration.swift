@@ -104,7 +104,7 @@ extension AuthService {
     var prepared: [Result<UserAccount, AuthError>] = []
     for entry in uploaded {
       do {
-        prepared.append(.success(try self.account(entry)))
+        prepared.append(.success(try await self.account(entry)))
       } catch let error as AuthError {
         prepared.append(.failure(error))
       }
@@ -131,49 +131,26 @@ extension AuthService {
   }
 
   /// Returns the account that an entry of a batch describes.
-  private func account(_ entry: UploadedAccount) throws -> UserAccount {
-    var account = entry.account
-    try require(!account.localId.isEmpty, "localId is missing")
-    try require(account.localId.utf16.count <= 128, "localId is too long")
-    if let tenant = account.tenantId, !tenant.isEmpty { throw AuthError.notEmulated("Tenants are") }
+  private func account(_ entry: UploadedAccount) async throws -> UserAccount {
+    try require(!entry.account.localId.isEmpty, "localId is missing")
+    if let tenant = entry.account.tenantId, !tenant.isEmpty {
+      throw AuthError.notEmulated("Tenants are")
+    }
+    var account = try AccountChecks.checked(entry.account)
     if account.passwordHash != nil {
       account.passwordUpdatedAt = Double(store.time.microseconds / 1000)
     } else if let password = entry.rawPassword {
-      let hashed = try PasswordHash.make(password, salt: account.salt)
+      let hashed = try await hasher.hash(password, salt: account.salt)
       account.passwordHash = hashed.hash
       account.salt = hashed.salt
       account.passwordUpdatedAt = Double(store.time.microseconds / 1000)
     } else {
       account.salt = nil
     }
-    if let claims = account.customAttributes {
-      if claims.isEmpty { account.customAttributes = nil } else { try CustomClaims.check(claims) }
-    }
-    if let number = account.phoneNumber {
-      guard (try? Self.checked(phoneNumber: number)) != nil else {
-        throw AuthError("phone number format is invalid")
-      }
-    }
-    if let email = account.email {
-      guard let canonical = try? Self.canonical(email: email) else {
-        throw AuthError("email is invalid")
-      }
-      account.email = canonical
-    }
     account.emailVerified = account.emailVerified ?? false
     account.disabled = account.disabled ?? false
-    account.providerUserInfo = try account.providerUserInfo?.filter { provider in
-      guard ![ProviderAccount.password, ProviderAccount.phone].contains(provider.providerId) else {
-        return false
-      }
-      try require(
-        !provider.providerId.isEmpty && !(provider.rawId ?? "").isEmpty,
-        "federatedId or (providerId & rawId) is required"
-      )
-      return true
-    }
     account.validSince = "\(store.time.seconds)"
-    if account.createdAt.flatMap({ Int64($0) }) == nil { account.createdAt = milliseconds }
+    account.createdAt = account.createdAt ?? milliseconds
     return account
   }
 

@@ -117,7 +117,9 @@ extension AuthService {
       }
       return Self.done("The password has been successfully updated.", stored.email, target)
     case "verifyEmail", "recoverEmail", "verifyAndChangeEmail":
-      guard let stored = codes.emailCode(code) else { return Self.expired("verify your email") }
+      guard let stored = codes.emailCode(code), Self.mode(of: stored) == mode else {
+        return Self.expired("verify your email")
+      }
       do {
         _ = try await apply(emailCode: code)
       } catch let error as AuthError where error.statusMessage == "INVALID_OOB_CODE" {
@@ -175,7 +177,7 @@ extension AuthService {
     let fields = request.query.items.filter { $0.name != "newPassword" }.map { item in
       "<input type=\"hidden\" name=\"\(escaped(item.name))\" value=\"\(escaped(item.value))\">"
     }
-    return .html(
+    var response = Response.html(
       """
       <!doctype html><html lang="en"><meta charset="utf-8"><title>New password</title>
       <form method="get" action="/emulator/action">
@@ -185,11 +187,20 @@ extension AuthService {
       </label> <button>Save</button></form></html>
       """
     )
+    response.headers[contentSecurityPolicy] = "default-src 'none'; form-action 'self'"
+    return response
   }
 
+  private static let contentSecurityPolicy = fieldName("content-security-policy")
+
   private static func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;")
+    // By scalars: a mark that joins a sign to one character must not hide the sign.
+    text.unicodeScalars.reduce(into: "") { result, scalar in
+      switch scalar {
+      case "&", "<", ">", "\"", "'": result += "&#\(scalar.value);"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
   }
 
   /// Redirects to a page of the app, with the parameters of the request that the app needs.

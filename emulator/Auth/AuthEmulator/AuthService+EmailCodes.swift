@@ -17,6 +17,7 @@ extension AuthService {
     try require(!returnsLink || call.isAdmin, "INSUFFICIENT_PERMISSION")
     if let url = body.continueUrl.flatMap({ $0.isEmpty ? nil : $0 }) {
       let parsed = URL(string: url)
+      try require(url.utf8.count <= Self.urlBytesMax, "INVALID_CONTINUE_URI : ((too long))")
       try require(
         parsed?.scheme != nil && parsed?.host?.isEmpty == false,
         "INVALID_CONTINUE_URI : ((expected an absolute URI with valid scheme and host))"
@@ -24,13 +25,20 @@ extension AuthService {
     }
     var response = JSONObjectText()
     response.set("kind", "identitytoolkit#GetOobConfirmationCodeResponse")
-    guard let (email, newEmail) = try await recipient(type, body, returnsLink: returnsLink) else {
+    guard let recipient = try await recipient(type, body, returnsLink: returnsLink) else {
       // The response must not show that there is no such user.
       response.set("email", body.email?.lowercased())
       return Self.json(response)
     }
-    let code = makeEmailCode(type, email: email, newEmail: newEmail, call, body.continueUrl)
-    response.set("email", email)
+    let code = makeEmailCode(
+      type,
+      for: recipient.localID,
+      email: recipient.email,
+      newEmail: recipient.newEmail,
+      call,
+      body.continueUrl
+    )
+    response.set("email", recipient.email)
     if returnsLink {
       response.set("oobCode", code.code)
       response.set("oobLink", code.link)
@@ -40,62 +48,72 @@ extension AuthService {
     return Self.json(response)
   }
 
-  /// Returns the address to which a code is sent; nil for an unknown user who must stay unknown.
+  /// The address to which a code is sent, and the user whom it is for.
+  private struct Recipient {
+    var email: String
+    var newEmail: String?
+    var localID: String?
+  }
+
+  /// Returns the recipient of a code; nil for an unknown user who must stay unknown.
   private func recipient(
     _ type: String,
     _ body: AuthRequestBody,
     returnsLink: Bool
-  ) async throws -> (email: String, newEmail: String?)? {
+  ) async throws -> Recipient? {
     func address() throws(AuthError) -> String {
-      try Self.canonical(email: try require(body.email, "MISSING_EMAIL"))
+      try AccountChecks.email(try require(body.email, "MISSING_EMAIL"))
     }
     func user(with email: String) async throws -> UserAccount? {
       try await store.read { try $0.user(with: .email(email)) }
     }
     switch type {
-    case "EMAIL_SIGNIN": return (try address(), nil)
+    case "EMAIL_SIGNIN": return Recipient(email: try address())
     case "PASSWORD_RESET":
       let email = try address()
-      if try await user(with: email) == nil {
-        try require(try await store.read { try $0.settings() }.hidesAccounts, "EMAIL_NOT_FOUND")
+      guard let owner = try await user(with: email) else {
+        let hides = try await store.read { try $0.settings() }.hidesAccounts
+        try require(hides, "EMAIL_NOT_FOUND")
         return nil
       }
-      return (email, nil)
+      return Recipient(email: email, localID: owner.localId)
     case "VERIFY_EMAIL":
-      return (try await ownAddress(body, returnsLink: returnsLink, user(with:)), nil)
+      let owner = try await owner(body, returnsLink: returnsLink, user(with:))
+      return Recipient(email: try require(owner.email, "MISSING_EMAIL"), localID: owner.localId)
     case "VERIFY_AND_CHANGE_EMAIL":
-      let newEmail = try Self.canonical(email: try require(body.newEmail, "MISSING_NEW_EMAIL"))
-      let email = try await ownAddress(body, returnsLink: returnsLink, user(with:))
+      let newEmail = try AccountChecks.email(try require(body.newEmail, "MISSING_NEW_EMAIL"))
+      let owner = try await owner(body, returnsLink: returnsLink, user(with:))
+      let email = try require(owner.email, "MISSING_EMAIL")
       try require(try await user(with: newEmail) == nil, "EMAIL_EXISTS")
-      return (email, newEmail)
+      return Recipient(email: email, newEmail: newEmail, localID: owner.localId)
     default:
       throw AuthError("INVALID_REQ_TYPE : \(type.prefix(100)) is not a type of code.")
     }
   }
 
-  /// Returns the address of the user whom a token or an administrator names.
-  private func ownAddress(
+  /// Returns the user whom a token or an administrator names.
+  private func owner(
     _ body: AuthRequestBody,
     returnsLink: Bool,
     _ find: (String) async throws -> UserAccount?
-  ) async throws -> String {
+  ) async throws -> UserAccount {
     if returnsLink, body.idToken == nil {
-      let email = try Self.canonical(email: try require(body.email, "MISSING_EMAIL"))
-      _ = try require(try await find(email), "USER_NOT_FOUND")
-      return email
+      let email = try AccountChecks.email(try require(body.email, "MISSING_EMAIL"))
+      return try require(try await find(email), "USER_NOT_FOUND")
     }
-    return try require(try await verify(body.idToken).user.email, "MISSING_EMAIL")
+    return try await verify(body.idToken).user
   }
 
   /// Makes a code whose link leads to this emulator's action page.
   func makeEmailCode(
     _ type: String,
+    for localID: String?,
     email: String,
     newEmail: String?,
     _ call: AuthCall,
     _ continueURL: String?
   ) -> OneTimeCodes.EmailCode {
-    codes.add(type, email: email, newEmail: newEmail) { code in
+    codes.add(type, for: localID, email: email, newEmail: newEmail) { code in
       var items = [
         URLQueryItem(name: "mode", value: Self.modes[type] ?? "action"),
         URLQueryItem(name: "lang", value: "en"),
@@ -125,6 +143,10 @@ extension AuthService {
     logger.notice("To \(purpose) \(code.email), follow this link: \(code.link)")
   }
 
+  /// Returns the mode of the action page that uses a code.
+  static func mode(of code: OneTimeCodes.EmailCode) -> String? { modes[code.requestType] }
+
+  private static let urlBytesMax = 2048
   private static let modes = [
     "EMAIL_SIGNIN": "signIn", "PASSWORD_RESET": "resetPassword", "VERIFY_EMAIL": "verifyEmail",
     "RECOVER_EMAIL": "recoverEmail", "VERIFY_AND_CHANGE_EMAIL": "verifyAndChangeEmail",
@@ -148,23 +170,36 @@ extension AuthService {
     return Self.json(response)
   }
 
-  /// Sets a new password, and removes the identity providers, which another person may have linked.
+  /// Sets a new password, and removes all else that signs in, which another person may have added.
   func reset(_ code: OneTimeCodes.EmailCode, password: String) async throws {
     try require(code.requestType == "PASSWORD_RESET", "INVALID_OOB_CODE")
     var hashed = UserAccount(localId: "")
-    try setPassword(password, of: &hashed)
-    try require(codes.use(emailCode: code.code), "INVALID_OOB_CODE")
+    try await setPassword(password, of: &hashed)
     let new = hashed
-    try await store.change { change in
-      var user = try require(try change.user(with: .email(code.email)), "INVALID_OOB_CODE")
-      user.passwordHash = new.passwordHash
-      user.salt = new.salt
-      user.passwordUpdatedAt = new.passwordUpdatedAt
-      user.validSince = new.validSince
-      user.emailVerified = true
-      user.providerUserInfo = nil
-      try change.put(user)
+    try await codes.using(emailCode: code) {
+      try await store.change { change in
+        var user = try Self.owner(of: code, &change)
+        user.passwordHash = new.passwordHash
+        user.salt = new.salt
+        user.passwordUpdatedAt = new.passwordUpdatedAt
+        user.validSince = new.validSince
+        user.emailVerified = true
+        user.providerUserInfo = nil
+        user.phoneNumber = nil
+        try change.put(user)
+      }
     }
+  }
+
+  /// Returns the user whom a code was made for, who must still have its address.
+  private static func owner(
+    of code: OneTimeCodes.EmailCode,
+    _ change: inout AccountChange
+  ) throws -> UserAccount {
+    guard let localID = code.localID, let user = try change.user(localID),
+      user.email == code.email
+    else { throw AuthError("INVALID_OOB_CODE") }
+    return user
   }
 
   /// Verifies, changes or recovers an address with a code.
@@ -175,29 +210,28 @@ extension AuthService {
       ["VERIFY_EMAIL", "VERIFY_AND_CHANGE_EMAIL", "RECOVER_EMAIL"].contains(stored.requestType),
       "INVALID_OOB_CODE"
     )
-    try require(codes.use(emailCode: code), "INVALID_OOB_CODE")
-    let user = try await store.change { change in
-      var user: UserAccount
-      if stored.requestType == "RECOVER_EMAIL" {
-        user = try require(
-          try change.firstUser { $0.initialEmail == stored.email },
-          "INVALID_OOB_CODE"
-        )
-        try require(try change.user(with: .email(stored.email)) == nil, "EMAIL_EXISTS")
-        user.email = stored.email
-        user.validSince = validSince
-      } else {
-        user = try require(try change.user(with: .email(stored.email)), "INVALID_OOB_CODE")
-        if stored.requestType == "VERIFY_AND_CHANGE_EMAIL" {
-          let email = try require(stored.newEmail, "INVALID_OOB_CODE")
-          try require(try change.user(with: .email(email)) == nil, "EMAIL_EXISTS")
-          user.email = email
+    let user = try await codes.using(emailCode: stored) {
+      try await store.change { change in
+        var user: UserAccount
+        if stored.requestType == "RECOVER_EMAIL" {
+          user = try require(try change.user(stored.localID ?? ""), "INVALID_OOB_CODE")
+          try require(user.initialEmail == stored.email, "INVALID_OOB_CODE")
+          try require(try change.user(with: .email(stored.email)) == nil, "EMAIL_EXISTS")
+          user.email = stored.email
           user.validSince = validSince
+        } else {
+          user = try Self.owner(of: stored, &change)
+          if stored.requestType == "VERIFY_AND_CHANGE_EMAIL" {
+            let email = try require(stored.newEmail, "INVALID_OOB_CODE")
+            try require(try change.user(with: .email(email)) == nil, "EMAIL_EXISTS")
+            user.email = email
+            user.validSince = validSince
+          }
         }
+        user.emailVerified = true
+        try change.put(user)
+        return try change.user(user.localId) ?? user
       }
-      user.emailVerified = true
-      try change.put(user)
-      return try change.user(user.localId) ?? user
     }
     var response = Self.response("SetAccountInfo", user)
     response.set("emailVerified", true)
@@ -216,7 +250,7 @@ extension AuthService {
       throw AuthError.notEmulated("The sign-in page of \(provider.prefix(100)) is")
     }
     let identifier = try require(body.identifier, "MISSING_IDENTIFIER")
-    guard let email = try? Self.canonical(email: identifier) else {
+    guard let email = try? AccountChecks.email(identifier) else {
       throw AuthError("INVALID_IDENTIFIER")
     }
     let (hides, users) = try await store.read { view in

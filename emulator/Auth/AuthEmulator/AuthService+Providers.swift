@@ -132,14 +132,7 @@ extension AuthService {
       throw NeedsConfirmationError(localID: user.localId, providers: providers)
     }
     var user = user
-    if user.emailVerified != true {
-      user.passwordHash = nil
-      user.salt = nil
-      user.emailLinkSignin = nil
-      user.phoneNumber = nil
-      user.providerUserInfo = nil
-      user.validSince = validSince
-    }
+    if user.emailVerified != true { user.removeSignInMethods(validSince: validSince) }
     user.emailVerified = true
     // The profile becomes the provider's, as in production.
     user.displayName = provider.displayName

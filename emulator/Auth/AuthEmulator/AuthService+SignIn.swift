@@ -57,60 +57,105 @@ extension AuthService {
         user: UserAccount, isNew: Bool
       )
   ) async throws -> SignedIn {
-    var creation: BlockingDecision?
-    if attempt.method != nil, blockingFunctions.isDeployed(.beforeCreate) {
-      let candidate = try await store.preview { try prepare(&$0) }
-      if candidate.isNew {
-        creation = try await ask(.beforeCreate, about: candidate.user, attempt)
-      }
-    }
-    let now = milliseconds
-    let asksBeforeSignIn = attempt.method != nil && blockingFunctions.isDeployed(.beforeSignIn)
-    let (decision, refreshed) = (creation, "\(store.time)")
-    let found = try await store.change { change in
-      var (user, isNew) = try prepare(&change)
-      if isNew {
-        user.createdAt = now
-        decision?.apply(to: &user)
-      }
-      if !asksBeforeSignIn, !user.isDisabled {
-        user.lastLoginAt = now
-        user.lastRefreshAt = refreshed
-      }
-      try change.put(user, event: isNew && attempt.sendsEvent ? .created : nil)
-      return (user: try change.user(user.localId) ?? user, isNew: isNew)
-    }
+    // Tokens are as old as the check of the credentials, so that a revocation after it ends them.
+    let issued = store.time.seconds
+    let found = try await created(attempt, prepare)
     // A function may have disabled the user; the account exists all the same, as in production.
     try require(!found.user.isDisabled, "USER_DISABLED")
     var user = found.user
     var claims = attempt.claims
-    if asksBeforeSignIn {
+    if asksBeforeSignIn(attempt) {
       let decision = try await ask(.beforeSignIn, about: user, attempt)
       if let decision { claims.merge(decision.sessionClaims) }
-      let localID = user.localId
-      user = try await store.change { change in
-        var user = try require(try change.user(localID), "USER_NOT_FOUND")
-        decision?.apply(to: &user)
-        if !user.isDisabled {
-          user.lastLoginAt = now
-          user.lastRefreshAt = refreshed
-        }
-        try change.put(user)
-        return user
-      }
-      try require(!user.isDisabled, "USER_DISABLED")
+      user = try await admitted(user, decision)
     }
     let session = TokenIssuer.Session(
       provider: attempt.provider,
       claims: claims,
       attributes: attempt.attributes,
-      authTime: store.time.seconds
+      authTime: issued
     )
     return SignedIn(
       user: user,
       isNew: found.isNew,
-      tokens: try await tokens.issue(user, session)
+      tokens: try await tokens.issue(user, session, at: issued)
     )
+  }
+
+  /// Stores the user that `prepare` returns, after asking the function that decides on new users.
+  private func created(
+    _ attempt: SignInAttempt,
+    _ prepare:
+      @escaping @Sendable (inout AccountChange) throws -> (
+        user: UserAccount, isNew: Bool
+      )
+  ) async throws -> (user: UserAccount, isNew: Bool) {
+    let asks = attempt.method != nil && blockingFunctions.isDeployed(.beforeCreate)
+    let signsIn = !asksBeforeSignIn(attempt)
+    while true {
+      var creation: BlockingDecision?
+      var isAsked = false
+      if asks {
+        let candidate = try await store.preview { try prepare(&$0) }
+        if candidate.isNew {
+          isAsked = true
+          creation = try await ask(.beforeCreate, about: candidate.user, attempt)
+        }
+      }
+      let (now, refreshed) = (milliseconds, "\(store.time)")
+      let (decision, mayCreate) = (creation, isAsked || !asks)
+      do {
+        return try await store.change { change in
+          var (user, isNew) = try prepare(&change)
+          if isNew {
+            guard mayCreate else { throw CreationNotAskedError() }
+            user.createdAt = now
+            decision?.apply(to: &user)
+          }
+          if signsIn, !user.isDisabled {
+            user.lastLoginAt = now
+            user.lastRefreshAt = refreshed
+          }
+          try change.put(user, event: isNew && attempt.sendsEvent ? .created : nil)
+          return (user: try change.user(user.localId) ?? user, isNew: isNew)
+        }
+      } catch is CreationNotAskedError {
+        // The user who would have signed in was deleted in between.
+        try Task.checkCancellation()
+      }
+    }
+  }
+
+  private struct CreationNotAskedError: Error {}
+
+  private func asksBeforeSignIn(_ attempt: SignInAttempt) -> Bool {
+    attempt.method != nil && blockingFunctions.isDeployed(.beforeSignIn)
+  }
+
+  /// Applies the decision on a sign-in to the user, as long as the credentials are still valid.
+  private func admitted(
+    _ checked: UserAccount,
+    _ decision: BlockingDecision?
+  ) async throws -> UserAccount {
+    let (now, refreshed) = (milliseconds, "\(store.time)")
+    let user = try await store.change { change in
+      var user = try require(try change.user(checked.localId), "USER_NOT_FOUND")
+      // The function may have taken seconds.
+      try require(
+        user.passwordHash == checked.passwordHash && user.email == checked.email
+          && user.validSince == checked.validSince,
+        "TOKEN_EXPIRED"
+      )
+      decision?.apply(to: &user)
+      if !user.isDisabled {
+        user.lastLoginAt = now
+        user.lastRefreshAt = refreshed
+      }
+      try change.put(user)
+      return user
+    }
+    try require(!user.isDisabled, "USER_DISABLED")
+    return user
   }
 
   /// The suite's time in milliseconds, as text.
@@ -121,19 +166,19 @@ extension AuthService {
   func signInWithPassword(_ call: AuthCall) async throws -> Response {
     let body = try call.body()
     try Self.refuseTenant(body)
-    let email = try Self.canonical(email: try require(body.email, "MISSING_EMAIL"))
+    let email = try AccountChecks.email(try require(body.email, "MISSING_EMAIL"))
     let password = try require(body.password.flatMap { $0.isEmpty ? nil : $0 }, "MISSING_PASSWORD")
     let (hides, stored) = try await store.read { view in
       (try view.settings().hidesAccounts, try view.user(with: .email(email)))
     }
     guard let stored else {
       // An unknown address must take as long as a wrong password if it is not to be recognized.
-      if hides { _ = try PasswordHash.make(password) }
+      if hides { _ = try await hasher.hash(password) }
       throw AuthError(hides ? "INVALID_LOGIN_CREDENTIALS" : "EMAIL_NOT_FOUND")
     }
     let refusal = hides ? "INVALID_LOGIN_CREDENTIALS" : "INVALID_PASSWORD"
     if !hides { try require(!stored.isDisabled, "USER_DISABLED") }
-    try require(try PasswordHash.matches(password, stored), refusal)
+    try require(try await hasher.matches(password, stored), refusal)
     try require(!stored.isDisabled, "USER_DISABLED")
     try Self.refuseSecondFactor(stored)
     let attempt = SignInAttempt(call, provider: "password", method: "password")
@@ -179,7 +224,7 @@ extension AuthService {
     let body = try call.body()
     try Self.refuseTenant(body)
     let current = try await verifyIfPresent(body.idToken)
-    let email = try Self.canonical(email: try require(body.email, "MISSING_EMAIL"))
+    let email = try AccountChecks.email(try require(body.email, "MISSING_EMAIL"))
     let code = try require(body.oobCode, "MISSING_OOB_CODE")
     guard let stored = codes.emailCode(code), stored.requestType == "EMAIL_SIGNIN" else {
       throw AuthError("INVALID_OOB_CODE")
@@ -188,22 +233,27 @@ extension AuthService {
       stored.email == email,
       "INVALID_EMAIL : The email provided does not match the sign-in email address."
     )
-    try require(codes.use(emailCode: code), "INVALID_OOB_CODE")
     let localID = newLocalID()
+    let validSince = "\(store.time.seconds)"
     let attempt = SignInAttempt(call, provider: "password", method: "emailLink")
-    let signedIn = try await signIn(attempt) { change in
-      let owner = try change.user(with: .email(email))
-      let found = try current.map { try change.user($0.user.localId) } ?? owner
-      if current != nil, let owner {
-        try require(owner.localId == found?.localId, "EMAIL_EXISTS")
+    let signedIn = try await codes.using(emailCode: stored) {
+      try await signIn(attempt) { change in
+        let owner = try change.user(with: .email(email))
+        let found = try current.map { try change.user($0.user.localId) } ?? owner
+        if current != nil, let owner {
+          try require(owner.localId == found?.localId, "EMAIL_EXISTS")
+        }
+        var user = found ?? UserAccount(localId: localID)
+        try require(!user.isDisabled, "USER_DISABLED")
+        try Self.refuseSecondFactor(user)
+        if current == nil, user.emailVerified != true {
+          user.removeSignInMethods(validSince: validSince)
+        }
+        user.email = email
+        user.emailVerified = true
+        user.emailLinkSignin = true
+        return (user, found == nil)
       }
-      var user = found ?? UserAccount(localId: localID)
-      try require(!user.isDisabled, "USER_DISABLED")
-      try Self.refuseSecondFactor(user)
-      user.email = email
-      user.emailVerified = true
-      user.emailLinkSignin = true
-      return (user, found == nil)
     }
     var response = Self.response("EmailLinkSignin", signedIn.user)
     response.set("isNewUser", signedIn.isNew)
@@ -214,7 +264,7 @@ extension AuthService {
   func sendVerificationCode(_ call: AuthCall) async throws -> Response {
     let body = try call.body()
     try Self.refuseTenant(body)
-    let number = try Self.checked(phoneNumber: body.phoneNumber)
+    let number = try AccountChecks.phoneNumber(body.phoneNumber)
     let code = codes.addPhoneCode(for: number)
     logger.notice("To verify the telephone number \(number), use the code \(code.code)")
     var response = JSONObjectText()
@@ -281,13 +331,16 @@ extension AuthService {
     let token = try require(fields.refreshToken, "MISSING_REFRESH_TOKEN")
     let (stored, session) = try await tokens.redeem(token)
     let refreshed = "\(store.time)"
+    let now = store.time.seconds
     let user = try await store.change(durability: .relaxed) { change in
       var user = try require(try change.user(stored.localId), "USER_NOT_FOUND")
+      try require(user.validSince == stored.validSince, "TOKEN_EXPIRED")
+      try require(!user.isDisabled, "USER_DISABLED")
       user.lastRefreshAt = refreshed
       try change.put(user)
       return user
     }
-    let issued = try await tokens.issue(user, session)
+    let issued = try await tokens.issue(user, session, at: now)
     var response = JSONObjectText()
     response.set("id_token", issued.idToken)
     response.set("access_token", issued.idToken)

@@ -20,15 +20,16 @@ extension AuthService {
       throw AuthError.notEmulated("Second factors are")
     }
     let localID = body.localId ?? newLocalID()
-    try require(!localID.isEmpty && localID.utf16.count <= 128, "INVALID_LOCAL_ID")
+    try AccountChecks.localID(localID)
+    try AccountChecks.profile(displayName: body.displayName, photoURL: body.photoUrl)
     var user = UserAccount(localId: localID)
-    user.email = try body.email.map(Self.canonical(email:))
-    if let number = body.phoneNumber { user.phoneNumber = try Self.checked(phoneNumber: number) }
+    user.email = try body.email.map(AccountChecks.email)
+    if let number = body.phoneNumber { user.phoneNumber = try AccountChecks.phoneNumber(number) }
     user.displayName = body.displayName
     user.photoUrl = body.photoUrl
     user.emailVerified = body.emailVerified ?? false
     user.disabled = body.disabled ?? false
-    if let password = body.password { try setPassword(password, of: &user) }
+    if let password = body.password { try await setPassword(password, of: &user) }
     user.createdAt = milliseconds
     user.lastLoginAt = nil
     let made = user
@@ -51,11 +52,12 @@ extension AuthService {
     if !isAnonymous {
       // An address in the wrong form is reported before a password that is missing.
       let email = try require(body.email.flatMap { $0.isEmpty ? nil : $0 }, "MISSING_EMAIL")
-      profile.email = try Self.canonical(email: email)
+      profile.email = try AccountChecks.email(email)
       let password = body.password.flatMap { $0.isEmpty ? nil : $0 }
-      try setPassword(try require(password, "MISSING_PASSWORD"), of: &profile)
+      try await setPassword(try require(password, "MISSING_PASSWORD"), of: &profile)
       profile.emailVerified = false
     }
+    try AccountChecks.profile(displayName: body.displayName, photoURL: nil)
     profile.displayName = body.displayName
     let attempt = SignInAttempt(
       call,
@@ -90,7 +92,7 @@ extension AuthService {
   }
 
   /// Sets the password of a user, and revokes the tokens that were issued before.
-  func setPassword(_ password: String, of user: inout UserAccount) throws {
+  func setPassword(_ password: String, of user: inout UserAccount) async throws {
     try require(
       password.utf16.count >= Self.passwordLengthMin,
       "WEAK_PASSWORD : Password should be at least 6 characters"
@@ -100,7 +102,7 @@ extension AuthService {
       "PASSWORD_DOES_NOT_MEET_REQUIREMENTS : Missing password requirements: "
         + "[Password may contain at most 4096 characters]"
     )
-    let hashed = try PasswordHash.make(password)
+    let hashed = try await hasher.hash(password)
     user.passwordHash = hashed.hash
     user.salt = hashed.salt
     user.passwordUpdatedAt = Double(store.time.microseconds / 1000)
@@ -117,29 +119,6 @@ extension AuthService {
 // MARK: - Checks
 
 extension AuthService {
-  /// Returns an address in lower case; throws `INVALID_EMAIL` unless it has one @ between texts.
-  static func canonical(email: String) throws(AuthError) -> String {
-    let parts = email.split(separator: "@", omittingEmptySubsequences: false)
-    try require(
-      parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty
-        && email.utf8.count <= emailBytesMax
-        && !email.unicodeScalars.contains { $0.properties.isWhitespace || $0.value < 0x20 },
-      "INVALID_EMAIL"
-    )
-    return email.lowercased()
-  }
-
-  /// Returns a telephone number without spaces and punctuation, as production stores it.
-  ///
-  /// Throws unless there is a plus sign before digits.
-  static func checked(phoneNumber: String?) throws(AuthError) -> String {
-    let number = (phoneNumber ?? "").filter { !" -().".contains($0) }
-    guard number.first == "+", (2...20).contains(number.utf8.count),
-      number.dropFirst().utf8.allSatisfy({ (48...57).contains($0) })
-    else { throw AuthError("INVALID_PHONE_NUMBER : Invalid format.") }
-    return number
-  }
-
   static func refuseTenant(_ body: AuthRequestBody) throws(AuthError) {
     if let tenant = body.tenantId, !tenant.isEmpty { throw AuthError.notEmulated("Tenants are") }
   }
@@ -150,9 +129,6 @@ extension AuthService {
       throw AuthError.notEmulated("Sign-in with second factors is")
     }
   }
-
-  /// The maximum length of an address, that of SMTP with some room.
-  private static let emailBytesMax = 320
 }
 
 // MARK: - Responses

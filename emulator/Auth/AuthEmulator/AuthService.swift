@@ -14,6 +14,7 @@ import StatusCodes
 package struct AuthService: Sendable {
   let store: AccountStore
   let codes: OneTimeCodes
+  let hasher = PasswordHasher()
   let tokens: TokenIssuer
   let blockingFunctions: any BlockingFunctions
   let logger: Logger

@@ -85,7 +85,7 @@ struct BlockingDecision: Sendable {
     guard let json else { return nil }
     let text = String(decoding: json, as: UTF8.self)
     do {
-      try CustomClaims.check(text)
+      try AccountChecks.customClaims(text)
     } catch {
       throw AuthError("BLOCKING_FUNCTION_ERROR_RESPONSE : \(error.statusMessage)")
     }

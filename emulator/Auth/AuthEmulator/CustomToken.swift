@@ -30,11 +30,11 @@ struct CustomToken {
     }
     let names = [payload.text("uid"), payload.text("user_id")].compactMap(\.self)
     uid = try require(names.first { !$0.isEmpty }, "MISSING_IDENTIFIER")
-    try require(uid.utf16.count <= 128, "INVALID_CUSTOM_TOKEN : ((The uid is too long.))")
+    try AccountChecks.localID(uid)
     claims = JSONObjectText()
     guard let json = payload["claims"] else { return }
     let text = String(decoding: json, as: UTF8.self)
-    try CustomClaims.check(text)
+    try AccountChecks.customClaims(text)
     claims = JSONObjectText(parsing: text) ?? JSONObjectText()
   }
 

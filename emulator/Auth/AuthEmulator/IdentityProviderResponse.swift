@@ -50,14 +50,19 @@ struct IdentityProviderResponse: Sendable {
       }
       throw AuthError.notEmulated("Sign-in with \(providerID) without an id_token is")
     }
-    rawID = try require(
+    try require(
+      (idToken?.utf8.count ?? 0) <= Self.tokenBytesMax,
+      "INVALID_IDP_RESPONSE : The id_token has more than \(Self.tokenBytesMax) bytes."
+    )
+    let subject = try require(
       claims.text("sub").flatMap { $0.isEmpty ? nil : $0 },
       "INVALID_IDP_RESPONSE : Invalid Idp Response: id_token missing required fields. "
         + "((Missing \"sub\" field. This field is required and must be a unique identifier.))"
     )
+    rawID = AccountChecks.composed(subject)
     accessToken = given ?? "FirebaseAuthEmulatorFakeAccessToken_\(providerID)"
     let address = claims.text("email")
-    email = try address.flatMap { $0.isEmpty ? nil : $0 }.map(AuthService.canonical(email:))
+    email = try address.flatMap { $0.isEmpty ? nil : $0 }.map(AccountChecks.email)
     isEmailVerified = claims.flag("email_verified") ?? false
     displayName = claims.text("name")
     photoURL = claims.text("picture")
@@ -76,6 +81,8 @@ struct IdentityProviderResponse: Sendable {
       QueryParameters(parts.count == 2 ? parts[1] : ""),
     ]
   }
+
+  private static let tokenBytesMax = 16 << 10
 
   private static func claims(_ token: String) -> JSONObjectText? {
     if token.hasPrefix("{") { return JSONObjectText(parsing: token) }

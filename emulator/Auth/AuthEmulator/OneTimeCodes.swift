@@ -1,3 +1,4 @@
+import AuthAccounts
 import DocumentModel
 import Identifiers
 import Synchronization
@@ -9,6 +10,8 @@ import Synchronization
 final class OneTimeCodes: Sendable {
   /// A code that a link in an e-mail contains.
   struct EmailCode: Sendable {
+    /// The user whom the code was made for; nil for a sign-in, which may create the user.
+    var localID: String?
     var email: String
     var newEmail: String?
     /// The purpose of the code, such as `PASSWORD_RESET`.
@@ -44,12 +47,14 @@ final class OneTimeCodes: Sendable {
   /// Stores a code; `link` returns the link that contains it.
   func add(
     _ requestType: String,
+    for localID: String?,
     email: String,
     newEmail: String?,
     link: (_ code: String) -> String
   ) -> EmailCode {
     let code = RandomID.make(length: 54)
     let entry = EmailCode(
+      localID: localID,
       email: email,
       newEmail: newEmail,
       requestType: requestType,
@@ -65,13 +70,27 @@ final class OneTimeCodes: Sendable {
     state.withLock { $0.email.first { $0.code == code } }
   }
 
-  /// Removes a code; returns false if another request has used it.
-  @discardableResult
-  func use(emailCode code: String) -> Bool {
-    state.withLock { state in
-      guard let index = state.email.firstIndex(where: { $0.code == code }) else { return false }
+  /// Uses a code while `body` runs; if `body` throws, the code can be used again.
+  ///
+  /// Throws `INVALID_OOB_CODE` if another request uses or has used it.
+  func using<Result>(
+    emailCode code: EmailCode,
+    isolation: isolated (any Actor)? = #isolation,
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    let isTaken = state.withLock { state in
+      guard let index = state.email.firstIndex(where: { $0.code == code.code }) else {
+        return false
+      }
       state.email.remove(at: index)
       return true
+    }
+    try require(isTaken, "INVALID_OOB_CODE")
+    do {
+      return try await body()
+    } catch {
+      state.withLock { $0.email.append(code, keeping: Self.countMax) }
+      throw error
     }
   }
 

@@ -46,14 +46,20 @@ struct TokenIssuer: Sendable {
   }
 
   /// Returns new tokens of a user.
-  func issue(_ user: UserAccount, _ session: Session) async throws -> Tokens {
+  ///
+  /// They are issued at `time`, in seconds since 1970: that of the check of the user's credentials.
+  func issue(_ user: UserAccount, _ session: Session, at time: Int64) async throws -> Tokens {
     Tokens(
-      idToken: UnsignedTokenIssuer.token(payload: payload(user, session).bytes),
-      refreshToken: try await refreshToken(user, session)
+      idToken: UnsignedTokenIssuer.token(payload: payload(user, session, time).bytes),
+      refreshToken: try await refreshToken(user, session, time)
     )
   }
 
-  private func payload(_ user: UserAccount, _ session: Session) -> JSONObjectText {
+  private func payload(
+    _ user: UserAccount,
+    _ session: Session,
+    _ now: Int64
+  ) -> JSONObjectText {
     var identities = JSONObjectText()
     if let email = user.email {
       identities.set("email", json: JSONObjectText.array([Array(jsonQuoted(email).utf8)]))
@@ -82,7 +88,6 @@ struct TokenIssuer: Sendable {
     payload.set("auth_time", session.authTime)
     payload.set("user_id", user.localId)
     payload.set("firebase", firebase)
-    let now = store.time.seconds
     payload.set("iat", now)
     payload.set("exp", now + Self.lifetimeSeconds)
     payload.set("aud", store.project)
@@ -124,12 +129,18 @@ struct TokenIssuer: Sendable {
 
   // MARK: - Refresh tokens
 
-  private func refreshToken(_ user: UserAccount, _ session: Session) async throws -> String {
+  private func refreshToken(
+    _ user: UserAccount,
+    _ session: Session,
+    _ time: Int64
+  ) async throws -> String {
     var content = JSONObjectText()
     content.set("uid", user.localId)
     content.set("provider", session.provider)
     content.set("authTime", session.authTime)
-    content.set("iat", store.time.seconds)
+    content.set("iat", time)
+    // A later user with the same id is another one.
+    content.set("created", user.createdAt)
     content.set("project", store.project)
     // Two tokens of one second must differ, because clients compare them.
     content.set("nonce", RandomID.make(length: 12))
@@ -156,6 +167,7 @@ struct TokenIssuer: Sendable {
       content.text("project") == store.project
     else { throw AuthError("INVALID_REFRESH_TOKEN") }
     let user = try require(try await store.read { try $0.user(uid) }, "USER_NOT_FOUND")
+    try require(user.createdAt == content.text("created"), "USER_NOT_FOUND")
     try Self.requireValid(user, issued: content.number("iat") ?? 0)
     let session = Session(
       provider: provider,

@@ -8,14 +8,11 @@ extension FunctionDescription {
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"
     if let trigger = endpoint.eventTrigger {
       let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
-      let kind = DocumentEventType(name: trigger.eventType)?.kind.rawValue
-      let document = kind.map { "\($0) \(filters["document"] ?? "")" }
-      self.init(
-        name: name,
-        kind: .trigger,
-        trigger: document ?? Self.userEvents[trigger.eventType] ?? trigger.eventType,
-        url: nil
-      )
+      let kind =
+        DocumentEventType(name: trigger.eventType)?.kind.rawValue
+        ?? Self.userEvents[trigger.eventType] ?? trigger.eventType
+      let document = filters["document"].map { " \($0)" } ?? ""
+      self.init(name: name, kind: .trigger, trigger: kind + document, url: nil)
     } else if let trigger = endpoint.scheduleTrigger {
       let zone = trigger.timeZone.map { " (\($0))" } ?? ""
       self.init(name: name, kind: .schedule, trigger: trigger.schedule + zone, url: nil)
