@@ -217,6 +217,25 @@ def test_a_session_cookie_has_the_claims_of_its_token(app, client):
     assert auth.verify_session_cookie(cookie, app=app)["uid"] == user["localId"]
 
 
+def test_accounts_are_queried(client, host):
+    client.control("DELETE", "accounts")
+    for uid in ("b", "a", "c"):
+        requests.post(f"http://{host}/identitytoolkit.googleapis.com/v1/projects/{PROJECT}/accounts",
+                      json={"localId": uid}, headers={"Authorization": "Bearer owner"}, timeout=30)
+
+    def query(**body):
+        return requests.post(
+            f"http://{host}/identitytoolkit.googleapis.com/v1/projects/{PROJECT}/accounts:query",
+            json=body, headers={"Authorization": "Bearer owner"}, timeout=30).json()
+
+    assert query(returnUserInfo=False) == {"recordsCount": "3"}
+    assert [user["localId"] for user in query()["userInfo"]] == ["a", "b", "c"]
+    page = query(order="DESC", limit="1", offset="1")
+    assert [user["localId"] for user in page["userInfo"]] == ["b"]
+    assert query(expression=[{"email": "x"}])["error"]["message"].startswith("OPERATION_NOT_ALLOWED")
+    assert query(sortBy="NAME")["error"]["message"].startswith("OPERATION_NOT_ALLOWED")
+
+
 def test_links_for_an_administrator(app, client):
     email = address()
     client.sign_up(email)

@@ -40,6 +40,9 @@ def test_a_user_from_creation_to_deletion(samples):
     assert all("passwordHash" not in line for line in lines)
     token = claims(run(samples, "auth", "token", email))
     assert (token["sub"], token["email"], token["name"]) == (uid, email, "Tina")
+    assert token["firebase"]["sign_in_provider"] == "password"
+    unchanged = json.loads(run(samples, "auth", "list", "--json").splitlines()[0])
+    assert "customAuth" not in unchanged
 
     run(samples, "auth", "claims", email, '{"role": "client"}')
     assert json.loads(run(samples, "auth", "claims", uid)) == {"role": "client"}
@@ -61,11 +64,13 @@ def test_a_call_as_a_user_has_the_claims(samples):
 
 
 @pytest.mark.parametrize("arguments, status, words", [
-    (("auth", "create", "nowhere"), 1, "INVALID_EMAIL"),
+    (("auth", "create", "nowhere"), 1, "not an e-mail address"),
+    (("auth", "creat", "a@e.example"), 2, "Usage: hearth auth <subcommand>"),
     (("auth", "create", "a@e.example", "--password", "short"), 1, "WEAK_PASSWORD"),
-    (("auth", "create", "a@e.example", "--claims", "role"), 2, "not a JSON object"),
+    (("auth", "create", "a@e.example", "--claims", "role"), 2, "must be a JSON object"),
+    (("auth", "create", "a@e.example", "--claims", '{"sub": 1}'), 1, "FORBIDDEN_CLAIM : sub"),
     (("auth", "claims", "nobody"), 1, "There is no user nobody"),
-    (("auth", "claims", "nobody", "[]"), 2, "not a JSON object"),
+    (("auth", "claims", "nobody", "[]"), 2, "must be a JSON object"),
     (("auth", "list", "--limit", "0"), 2, "--limit is 0"),
     (("auth", "delete"), 2, "Missing expected argument"),
     (("call", "whoAmI", "--as", "nobody@e.example"), 1, "There is no user nobody@e.example"),
@@ -74,6 +79,15 @@ def test_wrong_commands(samples, arguments, status, words):
     done = samples.cli(*arguments)
     assert done.returncode == status
     assert words in done.stderr
+    assert "a@e.example" not in run(samples, "auth", "list"), "what is refused makes no user"
+
+
+def test_a_deletion_with_a_misspelled_name_deletes_none(samples):
+    email = address()
+    run(samples, "auth", "create", email)
+    assert samples.cli("auth", "delete", email, "nobody").returncode == 1
+    assert email in run(samples, "auth", "list")
+    assert run(samples, "auth", "delete", email, email) == "Deleted 1 user."
 
 
 def test_an_export_has_the_users_in_firebases_form(samples, tmp_path):
@@ -94,6 +108,16 @@ def test_an_export_has_the_users_in_firebases_form(samples, tmp_path):
         client = Client(other.address("auth"))
         assert client.ok("signInWithPassword", {"email": email, "password": "secret1"})[
             "localId"] == uid
+
+
+def test_metrics_count_requests(samples):
+    client = Client(samples.address("auth"))
+    client.error("signUp", {"email": "nowhere", "password": "secret1"})
+    text = requests.get(f"http://{samples.address('hub')}/metrics", timeout=30).text
+    assert 'hearth_auth_requests_total{method="signUp",outcome="refused"}' in text
+    client.post("nonsense", {})
+    assert "nonsense" not in requests.get(
+        f"http://{samples.address('hub')}/metrics", timeout=30).text
 
 
 def test_exec_has_the_address(tmp_path):

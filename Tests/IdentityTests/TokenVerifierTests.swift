@@ -61,6 +61,8 @@ struct TokenVerifierTests {
 
     #expect(refusal?.statusCode == .unauthenticated)
     #expect(refusal?.statusMessage.contains(message) == true)
+    // Only an expired token can be renewed, so only its refusal has a reason for the app.
+    #expect(refusal?.statusDetails.isEmpty == (name != "exp"))
   }
 
   @Test("A subject of 128 characters and clocks ten seconds apart are accepted")

@@ -15,8 +15,6 @@ extension FunctionsService {
   ///
   /// Most bodies are shorter. This applies only to bodies of known length.
   private static let readAheadBytes = 256 << 10
-  /// The maximum number of names in a 404.
-  private static let namesMax = 100
 
   /// Handles a call; its invocation is cancelled when the client disconnects.
   func call(_ request: Request, _ context: HTTPContext) async -> Response {
@@ -177,51 +175,5 @@ extension FunctionsService {
         isCrash: true
       )
     }
-  }
-
-  private func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
-    func refused(_ message: String) -> Result<FunctionEndpoint, StatusError> {
-      .failure(StatusError(.notFound, message))
-    }
-    guard !target.name.isEmpty else {
-      return refused("A function is called at /\(project)/REGION/NAME. \(names())")
-    }
-    guard target.project == project else {
-      if loggedProjects.isNew(target.project) {
-        logger.warning(
-          """
-          Calls to project \(target.project); this suite serves \(project). Correct the client's \
-          project, or start with --project.
-          """
-        )
-      }
-      return refused("This server runs project \(project), not \(target.project). \(names())")
-    }
-    guard let endpoint = functions()[target.name] else {
-      return refused(notFound(target.name))
-    }
-    guard endpoint.regions.contains(target.region) else {
-      let regions = endpoint.regions.joined(separator: ", ")
-      return refused("The function \(target.name) is in region \(regions), not \(target.region).")
-    }
-    guard endpoint.eventTrigger == nil else {
-      return refused(
-        "The function \(target.name) is triggered by events and cannot be called; "
-          + "`hearth fire \(target.name)` sends it one. \(names())"
-      )
-    }
-    return .success(endpoint)
-  }
-
-  private func notFound(_ name: String) -> String {
-    "There is no function named \(name). \(names())"
-  }
-
-  private func names() -> String {
-    let callable = functions().filter { $0.value.eventTrigger == nil }
-    guard !callable.isEmpty else { return "No function that can be called is deployed." }
-    let names = callable.map { "\($0.value.regions[0])/\($0.key)" }.sorted()
-    let more = names.count > Self.namesMax ? " and \(names.count - Self.namesMax) more" : ""
-    return "Functions: \(names.prefix(Self.namesMax).joined(separator: ", "))\(more)."
   }
 }

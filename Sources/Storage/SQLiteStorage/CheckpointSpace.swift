@@ -17,7 +17,7 @@ struct CheckpointSpace: Sendable {
   let bytesFree: @Sendable (_ folder: String) -> Int?
 
   /// Returns the number of missing bytes; nil if a checkpoint can be attempted.
-  func missingBytes(for connection: Connection) throws -> Int? {
+  func missingBytes(for connection: SQLiteConnection) throws -> Int? {
     let growth = try connection.growthOfCheckpoint()
     guard growth > 0, let free = bytesFree(folder) else { return nil }
     let missing = growth + Self.reserveBytes - free

@@ -6,10 +6,10 @@ import Synchronization
 /// It has its own queue and connection.
 final class Checkpointer: Sendable {
   private let queue = DispatchQueue(label: "hearth.sqlite.checkpoints")
-  private let connection: Connection
+  private let connection: SQLiteConnection
   private let schedule: Mutex<CheckpointSchedule>
 
-  init(connection: Connection, schedule: CheckpointSchedule) {
+  init(connection: SQLiteConnection, schedule: CheckpointSchedule) {
     self.connection = connection
     self.schedule = Mutex(schedule)
   }

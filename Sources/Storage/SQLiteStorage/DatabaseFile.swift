@@ -54,7 +54,7 @@ enum DatabaseFile {
   /// Creates the tables in one transaction if the file is empty.
   ///
   /// This runs before the write-ahead log is enabled, so that the identity is in the file itself.
-  static func create(_ connection: Connection) throws {
+  static func create(_ connection: SQLiteConnection) throws {
     guard try connection.number("select count(*) from sqlite_schema") == 0 else { return }
     try connection.execute(
       """
@@ -76,7 +76,7 @@ enum DatabaseFile {
   ///
   /// In the first layout each keyspace had its own table of the same form. The sequence had a
   /// separate table.
-  static func upgrade(_ connection: Connection) throws {
+  static func upgrade(_ connection: SQLiteConnection) throws {
     guard try connection.number("pragma user_version") == Int64(firstVersion) else { return }
     var steps = ["\(createFew) insert into few select x'', x'', value from meta; drop table meta;"]
     for name in ["commit_clock", "event_trim", "event_cursors"] {

@@ -34,7 +34,7 @@ final class GroupWriter: Sendable {
 
   private let queue = DispatchQueue(label: "hearth.sqlite.writer")
   private let waiting = Mutex(WaitingBatches())
-  private let connection: Connection
+  private let connection: SQLiteConnection
   private let checkpointer: Checkpointer
   private let isDurable: Bool
   private let logPagesMax: Int
@@ -55,7 +55,7 @@ final class GroupWriter: Sendable {
   }
 
   init(
-    connection: Connection,
+    connection: SQLiteConnection,
     checkpointer: Checkpointer,
     sequence: UInt64,
     isDurable: Bool,

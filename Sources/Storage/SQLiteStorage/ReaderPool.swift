@@ -3,10 +3,10 @@ import Synchronization
 
 /// A limited number of connections, each lent to one reader at a time, in order of arrival.
 final class ReaderPool: Sendable {
-  private typealias Lease = CheckedContinuation<Connection, any Error>
+  private typealias Lease = CheckedContinuation<SQLiteConnection, any Error>
 
   private struct State {
-    var idle: [Connection] = []
+    var idle: [SQLiteConnection] = []
     /// The number of open connections, including those that are lent.
     var openCount = 0
     var waiters: [(id: UInt64, continuation: Lease)] = []
@@ -24,7 +24,7 @@ final class ReaderPool: Sendable {
   }
 
   private enum Step {
-    case use(Connection)
+    case use(SQLiteConnection)
     case open
     case wait
     case fail(any Error)
@@ -32,9 +32,9 @@ final class ReaderPool: Sendable {
 
   private let state = Mutex(State())
   private let connectionsMax: Int
-  private let open: @Sendable () throws -> Connection
+  private let open: @Sendable () throws -> SQLiteConnection
 
-  init(connectionsMax: Int, open: @escaping @Sendable () throws -> Connection) {
+  init(connectionsMax: Int, open: @escaping @Sendable () throws -> SQLiteConnection) {
     self.connectionsMax = connectionsMax
     self.open = open
   }
@@ -42,7 +42,7 @@ final class ReaderPool: Sendable {
   /// Returns a connection without a transaction.
   ///
   /// The caller must call `release` afterwards.
-  func acquire() async throws -> Connection {
+  func acquire() async throws -> SQLiteConnection {
     let (id, step) = state.withLock { state -> (UInt64, Step) in
       state.nextID += 1
       return (state.nextID, self.firstStep(&state))
@@ -58,7 +58,7 @@ final class ReaderPool: Sendable {
   /// Takes a connection back.
   ///
   /// If it is still inside a transaction, it is closed instead of reused.
-  func release(_ connection: Connection) {
+  func release(_ connection: SQLiteConnection) {
     enum Next {
       case none
       case hand(Lease)
@@ -110,7 +110,7 @@ final class ReaderPool: Sendable {
     return .open
   }
 
-  private func openConnection() throws -> Connection {
+  private func openConnection() throws -> SQLiteConnection {
     do {
       return try open()
     } catch {
@@ -127,7 +127,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  private func wait(_ id: UInt64) async throws -> Connection {
+  private func wait(_ id: UInt64) async throws -> SQLiteConnection {
     // A cancellation after the wait has ended leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     return try await withTaskCancellationHandler {

@@ -5,11 +5,11 @@ import StorageEngine
 /// It is usable until `end`.
 final class SQLiteSnapshot: StorageSnapshot {
   let sequence: UInt64
-  private let connection: Connection
+  private let connection: SQLiteConnection
   private var isEnded = false
 
   /// Begins a transaction on a connection that has none.
-  init(_ connection: Connection) throws {
+  init(_ connection: SQLiteConnection) throws {
     self.connection = connection
     try connection.run("begin")
     // The first read of the transaction determines its view.

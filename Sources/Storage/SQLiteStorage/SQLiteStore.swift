@@ -101,7 +101,7 @@ package final class SQLiteStore: OrderedStorage {
     else {
       throw StorageError(.corrupt, DatabaseFile.lostSequence(path))
     }
-    let log = try Connection(
+    let log = try SQLiteConnection(
       path: path,
       vfs: fileSystem,
       pragmas: Self.synchronous(configuration)
@@ -123,7 +123,7 @@ package final class SQLiteStore: OrderedStorage {
     )
     self.lock = Mutex(lock)
     readers = ReaderPool(connectionsMax: max(configuration.readersMax, 1)) {
-      let reader = try Connection(path: path, vfs: fileSystem, pragmas: Self.readerPragmas)
+      let reader = try SQLiteConnection(path: path, vfs: fileSystem, pragmas: Self.readerPragmas)
       reader.keepLogOnClose()
       return reader
     }
@@ -179,8 +179,8 @@ package final class SQLiteStore: OrderedStorage {
   private static func openWriter(
     _ path: String,
     _ configuration: Configuration
-  ) throws -> Connection {
-    let writer = try Connection(
+  ) throws -> SQLiteConnection {
+    let writer = try SQLiteConnection(
       path: path,
       create: true,
       vfs: configuration.fileSystem,
@@ -221,7 +221,7 @@ package final class SQLiteStore: OrderedStorage {
 
   /// Moves the log of an earlier process to the file, and syncs the file.
   private static func emptyLog(
-    _ writer: Connection,
+    _ writer: SQLiteConnection,
     _ room: CheckpointSpace,
     _ logger: Logger
   ) throws {

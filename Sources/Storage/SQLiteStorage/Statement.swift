@@ -6,9 +6,9 @@ final class Statement {
   private let handle: OpaquePointer
   // Unowned, because the connection owns the caches and finalizes all statements before it is
   // closed.
-  private unowned let connection: Connection
+  private unowned let connection: SQLiteConnection
 
-  init(_ sql: String, _ connection: Connection) throws {
+  init(_ sql: String, _ connection: SQLiteConnection) throws {
     self.connection = connection
     handle = try connection.prepare(sql)
   }

@@ -135,7 +135,11 @@ package struct TokenVerifier: Sendable {
     }
     let time = now()
     guard let expiry = claims.exp, time < expiry else {
-      throw DecodedToken.refused("The token has expired; get a new one.")
+      throw StatusError(
+        .unauthenticated,
+        "The token has expired; get a new one.",
+        details: [.errorInfo(reason: "TOKEN_EXPIRED")]
+      )
     }
     guard let issued = claims.iat, issued <= time + Self.clockSkewMax else {
       throw DecodedToken.refused("The token is from the future.")

@@ -1,3 +1,4 @@
+import DocumentModel
 import AuthAccounts
 import HTTPMessages
 import HTTPSupport
@@ -40,10 +41,36 @@ extension AuthService {
     case (.patch, "config"):
       let route = AuthRoute(method: "updateConfig")
       return try await updateSettings(try await AuthCall(request, route: route, isAdmin: true))
+    case (.post, "tokens"):
+      let route = AuthRoute(method: "tokens")
+      let call = try await AuthCall(request, route: route, isAdmin: try Self.isAdmin(request))
+      return try await token(call)
     case (.get, "oobCodes"): return Self.json(emailCodes())
     case (.get, "verificationCodes"): return Self.json(phoneCodes())
     default: return nil
     }
+  }
+
+  /// Returns an ID token of the user with a `localId`, for an administrator.
+  ///
+  /// It is the token that the user would get, with further `customAttributes` for the session. The
+  /// user stays as it is: this is not a sign-in.
+  private func token(_ call: AuthCall) async throws -> Response {
+    guard call.isAdmin else { throw Self.unauthenticated }
+    let body = try call.body()
+    let localID = try require(body.localId, "MISSING_LOCAL_ID")
+    let user = try require(try await store.read { try $0.user(localID) }, "USER_NOT_FOUND")
+    try require(!user.isDisabled, "USER_DISABLED")
+    let now = store.time.seconds
+    var session = TokenIssuer.Session(provider: user.signInProvider, authTime: now)
+    if let claims = body.customAttributes {
+      try AccountChecks.customClaims(claims)
+      session.claims = JSONObjectText(parsing: claims) ?? JSONObjectText()
+    }
+    let issued = try await tokens.issue(user, session, at: now)
+    var response = JSONObjectText()
+    response.set("idToken", issued.idToken)
+    return Self.json(response)
   }
 
   /// Deletes all users and codes without events; the settings stay.

@@ -29,6 +29,10 @@ extension AuthService {
     user.photoUrl = body.photoUrl
     user.emailVerified = body.emailVerified ?? false
     user.disabled = body.disabled ?? false
+    if let claims = body.customAttributes, !claims.isEmpty {
+      try AccountChecks.customClaims(claims)
+      user.customAttributes = claims
+    }
     if let password = body.password { try await setPassword(password, of: &user) }
     user.createdAt = milliseconds
     user.lastLoginAt = nil

@@ -15,6 +15,8 @@ package struct AuthService: Sendable {
   let store: AccountStore
   let codes: OneTimeCodes
   let hasher = PasswordHasher()
+  /// The numbers of requests since the start, by method and outcome.
+  package let figures = AuthFigures()
   let tokens: TokenIssuer
   let blockingFunctions: any BlockingFunctions
   let logger: Logger
@@ -42,6 +44,9 @@ package struct AuthService: Sendable {
       response = try await answer(request)
     } catch {
       response = failure(error)
+    }
+    if response.status != .notFound, let method = AuthRoute(request)?.method {
+      figures.count(method, isRefused: response.status.code >= 400)
     }
     Self.cors.apply(to: &response.head, for: request.head)
     return response
@@ -136,7 +141,7 @@ package struct AuthService: Sendable {
     request.query["key"].map { !$0.isEmpty } ?? (request.headers[keyHeader] != nil)
   }
 
-  private static let unauthenticated = AuthError(
+  static let unauthenticated = AuthError(
     .unauthenticated,
     "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or "
       + "other valid authentication credential. See "

@@ -200,6 +200,13 @@ struct TokenIssuer: Sendable {
   static let lifetimeSeconds: Int64 = 3600
 }
 
+extension UserAccount {
+  /// The provider with which the user would sign in.
+  var signInProvider: String {
+    providerUserInfo?.first?.providerId ?? (customAuth == true ? "custom" : "anonymous")
+  }
+}
+
 extension JSONObjectText {
   /// Returns a member that is a string; nil for any other.
   func text(_ name: String) -> String? {

@@ -139,13 +139,17 @@ package final class DocumentDatabase: Sendable, Service {
   ///
   /// Returns when cancelled or when a graceful shutdown begins.
   package func run() async throws {
-    try await cancelWhenGracefulShutdown { [self] in
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await self.queryRunner.run(in: self.sequencer) }
-        group.addTask { await self.sweep() }
-        group.addTask { try await self.hub.run(for: self) }
-        try await group.waitForAll()
+    do {
+      try await cancelWhenGracefulShutdown { [self] in
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask { try await self.queryRunner.run(in: self.sequencer) }
+          group.addTask { await self.sweep() }
+          group.addTask { try await self.hub.run(for: self) }
+          try await group.waitForAll()
+        }
       }
+    } catch is CancellationError where Task.isShuttingDownGracefully {
+      // Work that the shutdown has interrupted is not a failure.
     }
   }
 

@@ -157,7 +157,7 @@ struct CallableInvocation: Sendable {
         authorization: request.head.headerFields[.authorization]
       )
     } catch {
-      throw CallableError(error.statusCode, error.statusMessage)
+      throw CallableError(error.statusCode, error.statusMessage, details: Self.details(of: error))
     }
     switch context {
     case .unauthenticated: return .unauthenticated
@@ -172,6 +172,14 @@ struct CallableInvocation: Sendable {
       }
       return .user(AuthenticatedUser(uid: user.uid, claims: claims))
     }
+  }
+
+  /// Returns `{"reason": "TOKEN_EXPIRED"}` for an expired token, which the app can renew.
+  ///
+  /// Other refused tokens have no details: nothing that the app does makes them valid.
+  private static func details(of error: StatusError) -> [String: String]? {
+    for case .errorInfo(let reason, _) in error.statusDetails { return ["reason": reason] }
+    return nil
   }
 
   /// Returns the calling app, identified by its App Check token.

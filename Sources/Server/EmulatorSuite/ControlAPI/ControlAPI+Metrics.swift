@@ -1,3 +1,4 @@
+import AuthEmulator
 import DocumentStore
 import Foundation
 import HTTPMessages
@@ -58,6 +59,7 @@ extension ControlAPI {
     addInvocations(stats, figures, to: &text)
     addDeliveries(stats, to: &text)
     addTriggers(triggersDescription(), stats, to: &text)
+    addAuth(to: &text)
     addProcess(to: &text)
     return Response(
       status: .ok,
@@ -124,6 +126,24 @@ extension ControlAPI {
         function.deliveries.sorted { $0.key < $1.key }.map {
           .init(Double($0.value), ("function", function.name), ("state", $0.key))
         }
+      }
+    )
+  }
+
+  private func addAuth(to text: inout PrometheusText) {
+    let requests = auth.figures.requests.sorted {
+      ($0.key.method, $0.key.isRefused ? 1 : 0) < ($1.key.method, $1.key.isRefused ? 1 : 0)
+    }
+    text.add(
+      "hearth_auth_requests_total",
+      .counter,
+      "Requests to Auth, by method and outcome.",
+      requests.map { entry in
+        .init(
+          Double(entry.value),
+          ("method", entry.key.method),
+          ("outcome", entry.key.isRefused ? "refused" : "ok")
+        )
       }
     )
   }

@@ -1,3 +1,4 @@
+import AuthEmulator
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -35,6 +36,7 @@ struct ControlAPI: Sendable {
   let documents: DocumentDatabase
   let queries: QueryRunner
   let rules: RulesPolicy
+  let auth: AuthService
   let fleet: WorkerFleet
   let logs: FunctionLogStore
   let deliveries: DeliveryService

@@ -103,6 +103,7 @@ extension Suite {
       documents: parts.documents,
       queries: parts.queries,
       rules: parts.rules,
+      auth: parts.auth,
       fleet: parts.fleet,
       logs: parts.logs,
       deliveries: parts.deliveries,

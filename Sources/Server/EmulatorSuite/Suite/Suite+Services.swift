@@ -37,14 +37,7 @@ extension Suite {
   }
 
   func authService(_ parts: SuiteParts) -> HTTPService {
-    let service = AuthService(
-      store: parts.accounts,
-      blockingFunctions: DeployedBlockingFunctions(invoker: parts.fleet) { [fleet = parts.fleet] in
-        fleet.endpoints
-      },
-      logger: logger(for: "auth")
-    )
-    return http(.auth) { request, _ in await service.respond(to: request) }
+    http(.auth) { [auth = parts.auth] request, _ in await auth.respond(to: request) }
   }
 
   func vectorService(_ parts: SuiteParts) -> HTTPService {

@@ -1,4 +1,5 @@
 import AuthAccounts
+import AuthEmulator
 import DataExport
 import Deployment
 import DocumentModel
@@ -23,6 +24,7 @@ struct SuiteParts {
   let rulesFile: RulesFile?
   let documents: DocumentDatabase
   let accounts: AccountStore
+  let auth: AuthService
   let vectors: VectorCatalog
   let transfer: DataTransfer
   let logs: FunctionLogStore
@@ -123,6 +125,11 @@ struct SuiteParts {
       configuration: .init(environment: configuration.environment),
       log: logs,
       logger: logger("workers")
+    )
+    auth = AuthService(
+      store: accounts,
+      blockingFunctions: DeployedBlockingFunctions(invoker: fleet) { [fleet] in fleet.endpoints },
+      logger: logger("auth")
     )
     deliveries = DeliveryService(
       storage: storage,

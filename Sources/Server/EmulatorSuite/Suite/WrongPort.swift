@@ -74,7 +74,7 @@ final class WrongPort: Sendable {
       guard segments.count > 4, segments[1] == "v1", segments[2] == "projects" else {
         return segments.count > 1 && ["action", "auth"].contains(segments[1]) ? .auth : nil
       }
-      let isAuth = ["accounts", "config", "oobCodes", "verificationCodes", "tenants"]
+      let isAuth = ["accounts", "config", "oobCodes", "verificationCodes", "tenants", "tokens"]
         .contains(segments[4])
       return isAuth ? .auth : .firestore
     case "identitytoolkit.googleapis.com", "securetoken.googleapis.com", "www.googleapis.com":

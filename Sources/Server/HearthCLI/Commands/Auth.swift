@@ -15,10 +15,9 @@ struct Auth: AsyncParsableCommand {
         hearth auth token tina@example.com
         hearth auth claims tina@example.com '{"role": "client"}'
         hearth auth delete tina@example.com
-        hearth call whoAmI --as tina@example.com
+        hearth call chatWithAI --as tina@example.com --data '{"question": "Who is new?"}'
       """,
-    subcommands: [Create.self, List.self, Token.self, Claims.self, Delete.self],
-    defaultSubcommand: List.self
+    subcommands: [Create.self, List.self, Token.self, Claims.self, Delete.self]
   )
 
   /// `hearth auth create`.
@@ -58,14 +57,8 @@ struct Auth: AsyncParsableCommand {
       body.set("localId", uid)
       body.set("displayName", name)
       if verified { body.set("emailVerified", true) }
-      let user = try await client.send("accounts", body, as: Reply.self)
-      if let claims {
-        var update = JSONObjectText()
-        update.set("localId", user.localId)
-        update.set("customAttributes", claims)
-        _ = try await client.send("accounts:update", update)
-      }
-      Terminal.print(user.localId)
+      body.set("customAttributes", claims)
+      Terminal.print(try await client.send("accounts", body, as: Reply.self).localId)
     }
   }
 
@@ -111,11 +104,14 @@ struct Auth: AsyncParsableCommand {
       }
       let rows = users.map { user in
         [
-          user.localId, user.email ?? "", user.providers.joined(separator: ","),
+          user.localId, user.email ?? user.phoneNumber ?? "",
+          user.providers.joined(separator: ","),
           user.isDisabled ? "disabled" : "", user.customAttributes ?? "",
         ]
       }
-      Terminal.print(Terminal.table(["UID", "EMAIL", "PROVIDERS", "STATE", "CLAIMS"], rows))
+      Terminal.print(
+        Terminal.table(["UID", "EMAIL OR PHONE", "PROVIDERS", "STATE", "CLAIMS"], rows)
+      )
       if isCut { Terminal.note("There are more users; --limit shows them.") }
     }
   }
@@ -186,11 +182,18 @@ struct Auth: AsyncParsableCommand {
 
     func run() async throws {
       let client = try await AuthClient(try await suite.connect())
+      // All are looked up first, so that a misspelled one leaves the others.
+      var ids: [String] = []
       for name in users {
+        let id = try await client.existingUser(name).localId
+        if !ids.contains(id) { ids.append(id) }
+      }
+      for id in ids {
         var body = JSONObjectText()
-        body.set("localId", try await client.existingUser(name).localId)
+        body.set("localId", id)
         _ = try await client.send("accounts:delete", body)
       }
+      Terminal.print("Deleted \(counted(ids.count, "user")).")
     }
   }
 
@@ -198,7 +201,7 @@ struct Auth: AsyncParsableCommand {
   fileprivate static func checked(claims: String, option: String) throws -> String {
     guard JSONObjectText(parsing: claims) != nil else {
       throw CommandError(
-        #"\#(option): not a JSON object; write it as '{"role": "trainer"}'."#,
+        #"\#(option) must be a JSON object, such as '{"role": "trainer"}'."#,
         .usage
       )
     }
@@ -207,10 +210,8 @@ struct Auth: AsyncParsableCommand {
 }
 
 extension UserAccount {
-  /// The ids of the providers that the user can sign in with.
+  /// The ids of the providers that the user can sign in with; none for an anonymous user.
   fileprivate var providers: [String] {
-    let ids = (providerUserInfo ?? []).map(\.providerId)
-    if customAuth ?? false { return ids + ["custom"] }
-    return ids.isEmpty ? ["anonymous"] : ids
+    (providerUserInfo ?? []).map(\.providerId) + (customAuth == true ? ["custom"] : [])
   }
 }

@@ -41,7 +41,8 @@ struct Call: AsyncParsableCommand {
     help: ArgumentHelp(
       "Act as this user, named by the uid or the e-mail address.",
       discussion: """
-        A user of the Auth emulator acts with a token of theirs; any other uid with a test token.
+        A user of the Auth emulator acts with the token of a sign-in; any other uid with a test \
+        token. The user stays unchanged.
         """,
       valueName: "user"
     )
@@ -138,9 +139,8 @@ struct Call: AsyncParsableCommand {
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let auth = try await AuthClient(client)
     if let account = try await user.contains("@") ? auth.existingUser(user) : auth.user(user) {
-      let session = claims.map { JSONObjectText(parsing: $0) }
-      if case .some(nil) = session { throw Self.malformedClaims }
-      return try await auth.token(of: account, claims: session ?? nil)
+      if let claims, JSONObjectText(parsing: claims) == nil { throw Self.malformedClaims }
+      return try await auth.token(of: account, claims: claims)
     }
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
     guard let claims else {

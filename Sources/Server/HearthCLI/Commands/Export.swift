@@ -6,7 +6,7 @@ import Foundation
 /// `hearth export`: writes the suite's data to a folder.
 struct Export: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Write all documents and vectors to a folder.",
+    abstract: "Write all documents, users and vectors to a folder.",
     usage: "hearth export <folder> [--force] [<options>]",
     discussion: """
       The documents are as they were at one moment, while writes continue. The folder appears in \

@@ -5,13 +5,14 @@ import Foundation
 /// `hearth import`: reads an export into the running suite.
 struct Import: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Read an export's documents and vectors into the running suite.",
+    abstract: "Read an export's documents, users and vectors into the running suite.",
     usage: "hearth import <folder> [--fire-triggers] [--replace] [<options>]",
     discussion: """
       The export is checked as a whole before anything is written: format, counts, checksums and \
       every line; a fault is named with its file and line. Documents keep the times they were \
       created and updated. Those of the same name are replaced, all others stay; --replace first \
-      empties the databases that the export holds. No function fires unless --fire-triggers says \
+      empties the databases that the export holds, and deletes all users and vectors if it holds \
+      some. No function fires unless --fire-triggers says \
       so. An import that was cut short can simply be run again; the next start tells of it.
 
         hearth import ./seed

@@ -9,6 +9,7 @@ struct AuthClient {
   private let address: ServiceAddress
   private let project: String
   private let http = OutboundClient()
+  private static let service = "/identitytoolkit.googleapis.com/v1"
 
   /// Creates a client of the Auth service in the suite of a hub.
   init(_ hub: ControlClient) async throws {
@@ -26,7 +27,8 @@ struct AuthClient {
     _ body: JSONObjectText = JSONObjectText(),
     as reply: Reply.Type = Nothing.self
   ) async throws -> Reply {
-    try await send("POST", "projects/\(project.percentEncoded)/\(method)", body.bytes)
+    let path = "\(Self.service)/projects/\(project.percentEncoded)/\(method)"
+    return try await send("POST", path: path, body.bytes)
   }
 
   /// The response of a method of which only the success matters.
@@ -39,19 +41,22 @@ struct AuthClient {
 
   private func send<Reply: Decodable>(
     _ verb: String,
-    _ path: String,
-    _ body: [UInt8] = []
+    path: String,
+    _ body: [UInt8] = [],
+    as reply: Reply.Type = Reply.self
   ) async throws -> Reply {
     var request = OutboundRequest(
       method: verb,
-      url: "http://\(address.host):\(address.port)/identitytoolkit.googleapis.com/v1/\(path)",
+      url: "http://\(address.host):\(address.port)\(path)",
       headers: ["content-type": "application/json", "authorization": "Bearer owner"]
     )
     request.body = body
     let response = try await http.send(request)
     guard response.isSuccess else {
       let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
-      throw CommandError(failure?.error.message ?? "Auth returned HTTP \(response.status).")
+      throw CommandError(
+        failure.map { Self.sentence($0.error.message) } ?? "Auth returned HTTP \(response.status)."
+      )
     }
     return try JSONDecoder().decode(Reply.self, from: Data(response.body))
   }
@@ -82,20 +87,35 @@ struct AuthClient {
       var nextPageToken: String?
     }
     let next = token.map { "&nextPageToken=\($0.percentEncoded)" } ?? ""
-    let path = "projects/\(project.percentEncoded)/accounts:batchGet?maxResults=1000\(next)"
-    let reply: Reply = try await send("GET", path)
+    let method = "accounts:batchGet?maxResults=1000\(next)"
+    let path = "\(Self.service)/projects/\(project.percentEncoded)/\(method)"
+    let reply: Reply = try await send("GET", path: path)
     return (reply.users ?? [], reply.nextPageToken)
   }
 
-  /// Signs in as a user and returns an ID token, with further claims for the session.
-  func token(of user: UserAccount, claims: JSONObjectText? = nil) async throws -> String {
+  /// Returns an ID token of a user, with further claims for the session.
+  func token(of user: UserAccount, claims: String? = nil) async throws -> String {
     struct Reply: Decodable { var idToken: String }
-    var custom = JSONObjectText()
-    custom.set("uid", user.localId)
-    custom.set("claims", claims)
     var body = JSONObjectText()
-    body.set("token", String(decoding: custom.bytes, as: UTF8.self))
-    let reply: Reply = try await send("POST", "accounts:signInWithCustomToken", body.bytes)
-    return reply.idToken
+    body.set("localId", user.localId)
+    body.set("customAttributes", claims)
+    let path = "/emulator/v1/projects/\(project.percentEncoded)/tokens"
+    return try await send("POST", path: path, body.bytes, as: Reply.self).idToken
   }
+}
+
+extension AuthClient {
+  /// Returns a sentence for an error of the API, with its code.
+  private static func sentence(_ message: String) -> String {
+    let code = String(message.prefix { $0 != " " })
+    return sentences[code].map { "\($0) (\(code))" } ?? message
+  }
+
+  private static let sentences = [
+    "EMAIL_EXISTS": "There is already a user with this address; `hearth auth list` shows it.",
+    "DUPLICATE_LOCAL_ID": "There is already a user with this uid.",
+    "INVALID_EMAIL": "This is not an e-mail address.",
+    "USER_DISABLED": "This user is disabled.",
+    "CLAIMS_TOO_LARGE": "The claims have more than 1000 characters.",
+  ]
 }

@@ -4,7 +4,7 @@ import StorageEngine
 /// A SQLite connection with its prepared statements.
 // Unchecked, because only one thread uses it at a time: the reader pool lends it, or the writer's
 // queue owns it.
-final class Connection: @unchecked Sendable {
+final class SQLiteConnection: @unchecked Sendable {
   private let handle: OpaquePointer
   let path: String
   private var statements: [Keyspace: [Statement.Kind: [Statement]]] = [:]
@@ -48,7 +48,7 @@ final class Connection: @unchecked Sendable {
       handle,
       { context, _, _, pages in
         guard let context else { return SQLITE_OK }
-        Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
+        Unmanaged<SQLiteConnection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
         return SQLITE_OK
       },
       // Unretained, because the handle that calls the hook is closed before this object is freed.
