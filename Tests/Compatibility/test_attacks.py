@@ -26,6 +26,7 @@ BODIES = {
     "firestore": f"{DOCUMENTS}:commit",
     "tasks": TASKS,
     "vectors": "/indexes",
+    "auth": f"/identitytoolkit.googleapis.com/v1/projects/{conftest.PROJECT}/accounts",
     "hub": "/hearth/v1/import",
 }
 LINE = b"POST /x HTTP/1.1\r\nHost: localhost\r\n"

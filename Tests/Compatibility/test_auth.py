@@ -777,7 +777,7 @@ def test_profiles_fit_into_tokens(client, body, message):
 
 
 def test_other_requests_are_served_while_passwords_are_hashed(suite, client, host):
-    users = [{"localId": uuid.uuid4().hex, "rawPassword": "secret1"} for _ in range(500)]
+    users = [{"localId": uuid.uuid4().hex, "rawPassword": "secret1"} for _ in range(200)]
 
     def upload(_):
         return requests.post(

@@ -112,7 +112,7 @@ extension AuthService {
         user,
         TokenIssuer.Session(
           provider: update.hasPassword ? "password" : session.provider,
-          authTime: store.time.seconds
+          authTime: session.payload.number("auth_time") ?? store.time.seconds
         ),
         at: store.time.seconds
       )
@@ -137,6 +137,7 @@ struct AccountUpdate: Sendable {
   let email: String?
   private let body: AuthRequestBody
   private let isAdmin: Bool
+  /// An account whose only members are those of the new password.
   private let password: UserAccount?
   private let linked: ProviderAccount?
   private let now: Int64
@@ -175,15 +176,13 @@ struct AccountUpdate: Sendable {
     } else {
       linked = nil
     }
-    var hashed: UserAccount?
-    if let password = body.password {
-      hashed = UserAccount(localId: "")
-      if var account = hashed {
-        try await service.setPassword(password, of: &account)
-        hashed = account
-      }
+    if let text = body.password {
+      var account = UserAccount(localId: "")
+      try await service.setPassword(text, of: &account)
+      password = account
+    } else {
+      password = nil
     }
-    password = hashed
   }
 
   /// True if the request sets a password.

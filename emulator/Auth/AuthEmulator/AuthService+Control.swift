@@ -12,7 +12,7 @@ import StatusCodes
 extension AuthService {
   /// Responds to a request for an endpoint of the emulator; nil for the paths of Google's API.
   func control(_ request: Request) async throws -> Response? {
-    let path = request.pathSegments ?? []
+    guard let path = request.pathSegments else { return nil }
     if path.allSatisfy(\.isEmpty), [.get, .head].contains(request.method) {
       return .json(
         #"{"authEmulator":{"ready":true,"docs":"https://firebase.google.com/docs/emulator-suite"}}"#

@@ -28,14 +28,10 @@ package final class RulesPolicy: AccessPolicy {
     case database(DatabaseName)
   }
 
-  /// The maximum number of tokens whose claims are cached.
-  private static let claimsMax = 256
-
   // Every request needs each of these; with a single lock, requests would wait for each other.
   private let rules = Mutex<[Scope: Rules]>([:])
   private let recent = Mutex(RecentDecisions())
-  /// The claims of recently seen tokens, by their JSON text.
-  private let claims = Mutex<[String: RuleValue]>([:])
+  private let requestAuth = RequestAuth()
   private let logger: Logger
 
   /// Creates a policy without rules, which allows everything.
@@ -77,7 +73,7 @@ package final class RulesPolicy: AccessPolicy {
     }
     let viewed = ViewedDocuments(view: view, database: database)
     let ledger = AccessLedger(isSingle: documents.count == 1, isBrief: view.isBrief)
-    let auth = value(auth)
+    let auth = requestAuth.value(auth)
     for (name, document) in documents {
       let request = RulesRequest(
         method: .get,
@@ -94,7 +90,7 @@ package final class RulesPolicy: AccessPolicy {
     guard let rules = rules(of: query.database) else { return }
     let documents = ViewedDocuments(view: view, database: query.database)
     let ledger = AccessLedger(isSingle: true, isBrief: view.isBrief)
-    let auth = value(auth)
+    let auth = requestAuth.value(auth)
     let subject = RecentDecision.Subject.query(Self.title(query), query.database)
     for alternative in QueryAlternative.all(of: query) {
       let request = RulesRequest(
@@ -131,7 +127,7 @@ package final class RulesPolicy: AccessPolicy {
     }
     let documents = ViewedDocuments(view: view, database: database)
     let ledger = AccessLedger(isSingle: writes.count == 1, isBrief: view.isBrief)
-    let auth = value(auth)
+    let auth = requestAuth.value(auth)
     for change in Self.changes(writes) {
       guard let first = change.first, let last = change.last else { continue }
       let name = first.write.name
@@ -253,19 +249,6 @@ package final class RulesPolicy: AccessPolicy {
     let collection = query.collectionID ?? "*"
     let parent = query.parent.segments.isEmpty ? "" : "\(query.parent)/"
     return query.allDescendants ? "\(parent)**/\(collection)" : parent + collection
-  }
-
-  private func value(_ auth: AuthContext) -> RuleValue {
-    guard case .user(let user) = auth else { return .null }
-    if let known = claims.withLock({ $0[user.claimsJSON] }) { return known }
-    let value = RuleValue.map(
-      .entries(["uid": .string(user.uid), "token": ClaimsReader.value(user.claimsJSON)])
-    )
-    claims.withLock { claims in
-      if claims.count >= Self.claimsMax { claims.removeAll() }
-      claims[user.claimsJSON] = value
-    }
-    return value
   }
 }
 
