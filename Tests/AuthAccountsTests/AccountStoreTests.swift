@@ -3,8 +3,8 @@ import EventLog
 import Events
 import Logging
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AuthAccounts
 

@@ -1,10 +1,10 @@
-import TestSupport
 import AuthAccounts
 import EventLog
 import Events
 import Foundation
 import StorageEngine
 import Testing
+import TestSupport
 
 @testable import AuthEmulator
 

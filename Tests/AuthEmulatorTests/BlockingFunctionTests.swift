@@ -1,4 +1,3 @@
-import TestSupport
 import AuthAccounts
 import EventLog
 import Events
@@ -8,6 +7,7 @@ import HTTPTypes
 import StorageEngine
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import AuthEmulator
 

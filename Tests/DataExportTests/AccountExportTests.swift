@@ -3,8 +3,8 @@ import EventLog
 import Foundation
 import StatusCodes
 import StorageEngine
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DataExport
 

@@ -1,6 +1,6 @@
-import Synchronization
 import FirestoreClient
 import FunctionsTesting
+import Synchronization
 @testable import PsstFunctions
 import PsstModels
 import PsstServices

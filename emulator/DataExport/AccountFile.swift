@@ -1,8 +1,8 @@
-import StorageEngine
 import AuthAccounts
 import Foundation
 import JSONText
 import StatusCodes
+import StorageEngine
 
 /// The users of an export in Firebase's form: `accounts.json` and `config.json` in one folder.
 struct AccountFile: Sendable {

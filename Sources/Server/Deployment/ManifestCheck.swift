@@ -143,8 +143,8 @@ extension ManifestCheck {
     )
     for (type, names) in blocking where !type.isEmpty && names.count > 1 {
       throw DeploymentError(
-        "\(names.joined(separator: " and ")) are for the same event, \(type.suffix(100)); Auth asks "
-          + "one function only."
+        "\(names.joined(separator: " and ")) are for the same event, \(type.suffix(100)); "
+          + "Auth asks one function only."
       )
     }
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {

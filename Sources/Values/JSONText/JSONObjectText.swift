@@ -14,9 +14,6 @@ package struct JSONObjectText: Sendable, Hashable {
     for (name, value) in members { set(name, json: value) }
   }
 
-  /// The names of the members, in order.
-  package var memberNames: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
-
   package var isEmpty: Bool { names.isEmpty }
 
   /// Returns the JSON text of a member; nil if there is none.

@@ -36,7 +36,6 @@ struct AuthRequestBody: Decodable, Sendable {
   var sessionInfo: String?
   var code: String?
   var temporaryProof: String?
-  var mfaPendingCredential: String?
   var returnSecureToken: Bool?
 
   // Codes
@@ -44,7 +43,6 @@ struct AuthRequestBody: Decodable, Sendable {
   var newEmail: String?
   var newPassword: String?
   var continueUrl: String?
-  var canHandleCodeInApp: Bool?
   var returnOobLink: Bool?
   var identifier: String?
   var continueUri: String?
@@ -80,7 +78,6 @@ struct LookupCriteria: Decodable, Sendable {
   var email: [String]?
   var phoneNumber: [String]?
   var federatedUserId: [FederatedID]?
-  var initialEmail: [String]?
 
   struct FederatedID: Decodable, Sendable {
     var providerId: String

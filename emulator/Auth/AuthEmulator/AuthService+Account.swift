@@ -1,7 +1,7 @@
-import HTTPSupport
 import AuthAccounts
 import DocumentModel
 import HTTPMessages
+import HTTPSupport
 import JSONText
 
 /// Reading, changing and deleting a user, by the user or an administrator.

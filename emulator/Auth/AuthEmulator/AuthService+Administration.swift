@@ -1,8 +1,8 @@
-import DocumentModel
-import HTTPSupport
 import AuthAccounts
+import DocumentModel
 import Foundation
 import HTTPMessages
+import HTTPSupport
 import JSONText
 
 /// The methods of an administrator for many users at once, and for settings.

@@ -1,9 +1,9 @@
-import DocumentModel
-import Logging
 import AuthAccounts
+import DocumentModel
 import Foundation
 import HTTPMessages
 import JSONText
+import Logging
 
 /// The codes that production sends by e-mail.
 extension AuthService {

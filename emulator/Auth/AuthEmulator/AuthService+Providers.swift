@@ -1,5 +1,5 @@
-import DocumentModel
 import AuthAccounts
+import DocumentModel
 import HTTPMessages
 import JSONText
 

@@ -1,20 +1,20 @@
-import StorageEngine
-import HTTPSupport
-import Logging
 import AuthAccounts
 import DocumentModel
 import HTTPMessages
+import HTTPSupport
 import HTTPTypes
 import Identifiers
 import JSONText
+import Logging
 import NIOCore
+import StorageEngine
 
 /// What is known of a sign-in before it succeeds.
 struct SignInAttempt: Sendable {
   let id = RandomID.make(length: 20)
   /// The provider in the token, such as `password`.
   var provider: String
-  /// The method that blocking functions are told of, such as `emailLink`; nil asks none of them.
+  /// The sign-in method that blocking functions receive, such as `emailLink`; nil calls none.
   var method: String?
   var claims = JSONObjectText()
   /// What the identity provider says about the user.
@@ -43,6 +43,10 @@ struct SignedIn: Sendable {
 }
 
 extension AuthService {
+  /// Finds or makes the user who signs in; true if the user is new.
+  typealias Preparation =
+    @Sendable (inout AccountChange) throws -> (user: UserAccount, isNew: Bool)
+
   /// Signs in the user that `prepare` finds or makes, and returns the tokens.
   ///
   /// `prepare` may run several times, and returns a user whose changes are not stored yet.
@@ -52,10 +56,7 @@ extension AuthService {
   /// the creation and the user are in one commit.
   func signIn(
     _ attempt: SignInAttempt,
-    _ prepare:
-      @escaping @Sendable (inout AccountChange) throws -> (
-        user: UserAccount, isNew: Bool
-      )
+    _ prepare: @escaping Preparation
   ) async throws -> SignedIn {
     // Tokens are as old as the check of the credentials, so that a revocation after it ends them.
     let issued = store.time.seconds
@@ -85,10 +86,7 @@ extension AuthService {
   /// Stores the user that `prepare` returns, after asking the function that decides on new users.
   private func created(
     _ attempt: SignInAttempt,
-    _ prepare:
-      @escaping @Sendable (inout AccountChange) throws -> (
-        user: UserAccount, isNew: Bool
-      )
+    _ prepare: @escaping Preparation
   ) async throws -> (user: UserAccount, isNew: Bool) {
     let asks = attempt.method != nil && blockingFunctions.isDeployed(.beforeCreate)
     let signsIn = !asksBeforeSignIn(attempt)

@@ -1,10 +1,10 @@
-import HTTPSupport
-import NIOCore
-import DocumentModel
 import AuthAccounts
+import DocumentModel
 import HTTPMessages
+import HTTPSupport
 import Identifiers
 import JSONText
+import NIOCore
 
 extension AuthService {
   /// Creates a user for an app or an administrator, or adds a password to the current user.

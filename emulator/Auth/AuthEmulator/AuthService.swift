@@ -10,7 +10,7 @@ import StatusCodes
 /// Firebase Authentication's REST API, as clients and administrators use it with the emulator.
 ///
 /// Requests, responses and errors are those of Firebase's Auth emulator. ID tokens are not signed.
-/// A user of the suite is whoever a token names, so nothing here protects real accounts.
+/// Any caller can write a token for any user, so nothing here protects real accounts.
 package struct AuthService: Sendable {
   let store: AccountStore
   let codes: OneTimeCodes

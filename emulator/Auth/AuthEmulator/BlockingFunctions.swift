@@ -1,9 +1,10 @@
-import DocumentModel
-import Logging
 import AuthAccounts
+import DocumentModel
 import Foundation
 import Identity
 import JSONText
+import Logging
+import Manifests
 import StatusCodes
 
 /// The functions that are asked before a user is created or signs in.
@@ -23,7 +24,12 @@ package enum BlockingEvent: String, Sendable, Hashable, CaseIterable {
   case beforeCreate, beforeSignIn
 
   /// The event type in a manifest of functions.
-  package var eventType: String { "providers/cloud.auth/eventTypes/user.\(rawValue)" }
+  package var eventType: String {
+    switch self {
+    case .beforeCreate: FunctionEndpoint.BlockingTrigger.beforeCreate
+    case .beforeSignIn: FunctionEndpoint.BlockingTrigger.beforeSignIn
+    }
+  }
 }
 
 /// The response of a function: the HTTP status and the body.

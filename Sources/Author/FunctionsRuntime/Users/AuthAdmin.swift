@@ -142,6 +142,7 @@ public struct AuthAdmin: Sendable {
     )
     request.body = try JSONWriter.write(.map(fields))
     let response = try await http.send(request)
+    // A body that is not JSON, such as a proxy's page, becomes an error of its HTTP status.
     let json = try? JSONReader.read(response.body)
     guard response.isSuccess, case .map(let reply)? = json else {
       throw AuthAdminError(response, json)

@@ -1,5 +1,5 @@
-import HTTPSupport
 import HTTPMessages
+import HTTPSupport
 import HTTPTypes
 import Identity
 import Invocation

@@ -1,5 +1,5 @@
-import Invocation
 import Events
+import Invocation
 
 /// The creation or the deletion of a user.
 ///

@@ -70,6 +70,7 @@ extension FunctionsSuite {
         struct Detail: Decodable { var message: String }
         var error: Detail
       }
+      // A body that is not JSON is shown as it is.
       let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
       throw FunctionsTestingError(.authRefused, failure?.error.message ?? response.text)
     }

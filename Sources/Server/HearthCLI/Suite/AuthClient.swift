@@ -53,6 +53,7 @@ struct AuthClient {
     request.body = body
     let response = try await http.send(request)
     guard response.isSuccess else {
+      // Without JSON in the body, the status is all there is to tell.
       let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
       throw CommandError(
         failure.map { Self.sentence($0.error.message) } ?? "Auth returned HTTP \(response.status)."
