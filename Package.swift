@@ -396,7 +396,9 @@ func application() -> [Target] {
     externalTarget(
       "PsstServices",
       at: "functions/Services",
-      ["PsstModels", "FirestoreClient", "OutboundHTTP", "Logging", "Crypto"]
+      [
+        "PsstModels", "FirestoreClient", "OutboundHTTP", "AsyncAlgorithms", "Logging", "Crypto",
+      ]
     ),
     externalTarget(
       "PsstFunctions",
@@ -482,7 +484,8 @@ func testSupport() -> [Target] {
       in: "Tests",
       [
         "LibC", "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels",
-        "DocumentModel", "Identity", "SecurityRules", "ArgumentParser",
+        "DocumentModel", "FirestoreClient", "Identity", "OutboundHTTP", "PsstModels",
+        "PsstServices", "SecurityRules", "ArgumentParser",
         "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess",
         "SystemPackage",
         "UnixSignals",

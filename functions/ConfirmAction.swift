@@ -1,6 +1,6 @@
 public import FunctionsRuntime
 import PsstModels
-import PsstServices
+public import PsstServices
 
 extension MessageFunctions {
   /// Carries out an action that the assistant proposed to the caller, or declines it.
@@ -27,20 +27,6 @@ extension MessageFunctions {
         throw error.callableError
       }
     }
-  }
-}
-
-/// The request of `confirmAction`.
-public struct ConfirmActionRequest: Codable, Sendable, Hashable {
-  /// The id of the proposed action.
-  public var actionId: String
-  /// True to carry the action out, false to decline it.
-  public var accept: Bool
-
-  /// Creates a request that accepts or declines a proposal.
-  public init(actionId: String, accept: Bool) {
-    self.actionId = actionId
-    self.accept = accept
   }
 }
 

@@ -66,17 +66,6 @@ extension QuickActionError {
   }
 }
 
-extension ChatWithAIReply.Usage {
-  /// Creates the reply's usage from the usage of an answer.
-  init(_ usage: TokenUsage) {
-    self.init(
-      promptTokens: usage.promptTokens,
-      completionTokens: usage.completionTokens,
-      totalTokens: usage.totalTokens
-    )
-  }
-}
-
 extension String {
   /// Returns the string if it can be a document's id.
   ///

@@ -25,6 +25,7 @@ public struct MessageFunctions: Sendable {
       extractProfileInfoOnMessage
       backfillProfiles
       recordContact
+      createChat
       confirmAction
       summarizeChat
       suggestReminder

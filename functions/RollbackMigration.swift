@@ -69,7 +69,7 @@ public struct RollbackMigrationOrder: Codable, Sendable, Hashable {
   /// Otherwise throws `invalid-argument` with the reason.
   func checkedRun() throws -> String {
     // Contacts with this source were created by the trainers themselves.
-    guard !run.isEmpty, run.utf8.count <= Self.runBytesMax, run != Contact.trainerSource else {
+    guard !run.isEmpty, run.utf8.count <= Self.runBytesMax, run != Client.trainerSource else {
       throw CallableError(.invalidArgument, "run must be the id of a run of migrateExistingChats.")
     }
     return run

@@ -1,6 +1,6 @@
 public import FunctionsRuntime
 import PsstModels
-import PsstServices
+public import PsstServices
 
 extension MessageFunctions {
   /// Finds messages by their meaning, in the chats of which the caller is a member now.
@@ -47,17 +47,7 @@ extension MessageFunctions {
   }
 }
 
-/// The query of `semanticSearch`.
-public struct SemanticSearchQuery: Codable, Sendable, Hashable {
-  /// The text to search for.
-  public var query: String
-  /// The maximum number of messages to return; 10 if nil, at most 50.
-  public var limit: Int?
-  /// The id of the one chat to search; all chats of the caller if nil.
-  public var chatId: String?
-  /// The lowest score to return; the model's threshold if nil.
-  public var minScore: Double?
-
+extension SemanticSearchQuery {
   static let limitDefault = 10
   static let limits = 1...50
   /// The longest query in characters.
@@ -68,14 +58,6 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
   ///
   /// A single character can have any number of bytes.
   private static let queryBytesMax = 8000
-
-  /// Creates a query over all chats of the caller, unless it is limited to one.
-  public init(query: String, limit: Int? = nil, chatId: String? = nil, minScore: Double? = nil) {
-    self.query = query
-    self.limit = limit
-    self.chatId = chatId
-    self.minScore = minScore
-  }
 
   /// Returns the query without surrounding white space, if it is valid.
   ///
@@ -102,55 +84,6 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
       throw CallableError(.invalidArgument, "minScore must be from -1 to 1.")
     }
     return checked
-  }
-}
-
-/// The result of `semanticSearch`.
-public struct SemanticSearchReply: Codable, Sendable, Hashable {
-  /// The messages found, best first.
-  public var results: [Result]
-  /// The provider of the model.
-  ///
-  /// `lexical` if none is configured, `words` if the configured provider could not be asked.
-  public var provider: String
-  /// The name of the model.
-  public var model: String
-  /// True if the results are based on shared words rather than on meaning.
-  public var degraded: Bool
-
-  /// A message that the search found.
-  public struct Result: Codable, Sendable, Hashable {
-    /// The message's id.
-    public var messageId: String
-    /// The id of the chat that holds the message.
-    public var chatId: String
-    /// The id of the user who wrote the message.
-    public var senderId: String
-    /// The sender's current name; empty if unknown.
-    public var senderName: String
-    /// The message's current text.
-    public var text: String
-    /// The time of the message in milliseconds since 1970.
-    public var timestamp: Int64
-    /// The similarity of the message to the query; at most 1.
-    public var score: Double
-
-    init(_ hit: MessageSearch.Hit) {
-      messageId = hit.messageID
-      chatId = hit.chatID
-      senderId = hit.senderID
-      senderName = hit.senderName
-      text = hit.text
-      timestamp = hit.timestamp
-      score = hit.score
-    }
-  }
-
-  init(_ found: MessageSearch.Found) {
-    results = found.hits.map(Result.init)
-    provider = found.model.provider
-    model = found.model.name
-    degraded = found.model.isDegraded
   }
 }
 

@@ -9,10 +9,8 @@ extension BenchmarkRun {
 
   /// Measures the same requests as a user whom the rules admit and as the administrator.
   func measureRules() async throws {
-    let file = URL(filePath: "firestore.rules").standardizedFileURL
-    guard let rules = try? String(contentsOf: file, encoding: .utf8) else {
-      throw BenchmarkError("There is no \(file.path); run the benchmarks in Hearth's own folder.")
-    }
+    let folder = hearth.folder + "/rules"
+    let (rules, copy) = try copyRules(to: folder)
     let decisions = try RuleDecisions(rules: rules)
     for request in RuledRequest.allCases {
       figures.record(
@@ -21,10 +19,6 @@ extension BenchmarkRun {
         note: "one thread"
       )
     }
-    let folder = hearth.folder + "/rules"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    let copy = folder + "/firestore.rules"
-    try rules.write(toFile: copy, atomically: true, encoding: .utf8)
     try await hearth.run(["--ephemeral", "--no-functions"], in: folder) { server in
       let firestore = FirestoreLoad(address: server.firestore, project: server.project)
       try await measureRules(firestore, of: .hearth, server.processID, warmUp: Self.warmUp)
@@ -41,6 +35,18 @@ extension BenchmarkRun {
         )
       }
     }
+  }
+
+  /// Copies Psst's rules to a new folder, where a server that is started in it loads them.
+  func copyRules(to folder: String) throws -> (rules: String, path: String) {
+    let file = URL(filePath: "firestore.rules").standardizedFileURL
+    guard let rules = try? String(contentsOf: file, encoding: .utf8) else {
+      throw BenchmarkError("There is no \(file.path); run the benchmarks in Hearth's own folder.")
+    }
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let path = folder + "/firestore.rules"
+    try rules.write(toFile: path, atomically: true, encoding: .utf8)
+    return (rules, path)
   }
 
   private func measureRules(

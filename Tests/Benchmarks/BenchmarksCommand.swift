@@ -19,6 +19,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         readers   commits beside eight readers of 10 000 documents
         listen    a change until 1 to 1000 listeners have it; first snapshots; idle listeners
         rules     requests that Psst's security rules decide, beside the administrator's
+        contacts  Psst's contacts among 100 000 users, beside the same requests without rules
         trigger   a write until its function starts, 100 a second; 1000 writes at once
         drain     100 000 events that were queued before the server started
         faults    40 functions by themselves, then beside two that fail and crash

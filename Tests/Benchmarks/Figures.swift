@@ -11,6 +11,8 @@ enum Subject: String, Sendable {
   case withoutFaults = "without faults"
   case withoutReaders = "without readers"
   case withoutRules = "without rules"
+  /// The requests of Psst's services, sent directly as the administrator.
+  case rawREST = "raw REST as admin"
 }
 
 /// An operation whose processor use is measured.
@@ -59,6 +61,9 @@ enum Metric: Hashable, Sendable {
   case ruleDecisionsPerSecond(RuledRequest)
   case ruledPerSecond(RuledRequest)
   case ruledSnapshotMilliseconds(percentile: Int)
+  case contactsMilliseconds(ContactRequest, percentile: Int)
+  case firstLookUpMilliseconds
+  case contactsMegabytes
   case idleListenersMegabytes
   case firstSnapshotMilliseconds
   case resumptionMilliseconds
@@ -112,6 +117,9 @@ enum Metric: Hashable, Sendable {
     case .ruleDecisionsPerSecond(let request): "rules' decisions/s, \(request.rawValue)"
     case .ruledPerSecond(let request): "ruled \(request.rawValue) requests/s, 16 clients"
     case .ruledSnapshotMilliseconds(let percentile): "ruled snapshot p\(percentile), ms"
+    case .contactsMilliseconds(let request, let percentile): "\(request.title) p\(percentile), ms"
+    case .firstLookUpMilliseconds: "user by address, without index, ms"
+    case .contactsMegabytes: "memory with users and contacts, MB"
     case .documentsSentPerChange: "documents sent per one changed"
     case .idleListenersMegabytes: "memory of 10 000 idle listeners, MB"
     case .firstSnapshotMilliseconds: "first snapshot of 10 000 documents, ms"
@@ -153,7 +161,8 @@ enum Metric: Hashable, Sendable {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
       .nearestMilliseconds, .nearestMegabytes, .snapshotMilliseconds, .webSnapshotMilliseconds,
-      .documentsSentPerChange, .ruledSnapshotMilliseconds, .idleListenersMegabytes,
+      .documentsSentPerChange, .ruledSnapshotMilliseconds, .contactsMilliseconds,
+      .firstLookUpMilliseconds, .contactsMegabytes, .idleListenersMegabytes,
       .firstSnapshotMilliseconds, .resumptionMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
@@ -330,6 +339,7 @@ struct Comparison {
       Row(metric: .firstSnapshotMilliseconds, peer: .official),
       Row(metric: .resumptionMilliseconds),
     ]
+    + contactRows
     + RuledRequest.allCases.flatMap { request in
       [
         Row(metric: .ruleDecisionsPerSecond(request)),
@@ -405,6 +415,25 @@ struct Comparison {
   private static func underRules(_ work: Work) -> Row {
     Row(metric: .processorMicroseconds(work), peer: .withoutRules, aim: .times(1 / 1.1))
   }
+
+  /// The rows for Psst's contacts, whose aim is a tenth of the time that Psst's documents allow.
+  private static let contactRows: [Row] =
+    ContactRequest.allCases.flatMap { request in
+      [50, 99].map { percentile in
+        Row(
+          metric: .contactsMilliseconds(request, percentile: percentile),
+          peer: .rawREST,
+          aim: .atMost(request.millisecondsMax / 10)
+        )
+      }
+    }
+    + [
+      Row(
+        metric: .firstLookUpMilliseconds,
+        aim: .atMost(ContactRequest.lookUp.millisecondsMax)
+      ),
+      Row(metric: .contactsMegabytes),
+    ]
 
   /// Prints the rows for which there are measurements.
   func printTable() {

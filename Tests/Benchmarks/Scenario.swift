@@ -2,8 +2,8 @@ import Foundation
 
 /// The parts of a run, named as in `--only`.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
-    search, auth, vectors
+  case start, create, get, queries, readers, listen, rules, contacts, trigger, drain, faults,
+    callable, cold, search, auth, vectors
   case nearest, memory, million
 
   /// The scenarios that matter for most changes; they take about two minutes.
@@ -52,6 +52,7 @@ struct BenchmarkRun: Sendable {
     try await part(.readers) { try await measureReaders() }
     try await part(.listen) { try await measureListeners() }
     try await part(.rules) { try await measureRules() }
+    try await part(.contacts) { try await measureContacts() }
     try await part(.nearest) { try await measureNearest() }
     try await part(.million) { try await measureMillion() }
     if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }

@@ -35,7 +35,7 @@ struct VectorSet: Sendable {
   /// Generates the same vectors each time.
   init(dimension: Int = 1536) {
     self.dimension = dimension
-    var random = Random(seed: 1)
+    var random = SplitMix64(seed: 1)
     let basis = (0..<dimension * Self.latentDimension).map { _ in random.normal() }
     let centres = (0..<Self.topics * Self.latentDimension).map { _ in random.normal() }
     numbers = Self.rows(Self.count, of: dimension, seed: 2, basis, centres)
@@ -55,7 +55,7 @@ struct VectorSet: Sendable {
       let parts = 64
       DispatchQueue.concurrentPerform(iterations: parts) { part in
         for row in stride(from: part, to: count, by: parts) {
-          var random = Random(seed: seed &+ UInt64(row))
+          var random = SplitMix64(seed: seed &+ UInt64(row))
           let topic = Int(random.next() % UInt64(topics)) * latentDimension
           let latent = (0..<latentDimension).map { centres[topic + $0] + 0.6 * random.normal() }
           var values = [Float](repeating: 0, count: dimension)
@@ -135,29 +135,14 @@ struct VectorSet: Sendable {
     text.append(UInt8(ascii: "]"))
     body.writeBytes(text)
   }
+}
 
-  /// SplitMix64.
-  private struct Random {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-      state = seed &* 0x9E37_79B9_7F4A_7C15
-    }
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var value = state
-      value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-      return value ^ (value >> 31)
-    }
-
-    /// An approximately normal number: the sum of four uniform ones, with variance 1.
-    mutating func normal() -> Float {
-      let bits = next()
-      let sum =
-        Int(bits & 0xFFFF) + Int(bits >> 16 & 0xFFFF) + Int(bits >> 32 & 0xFFFF) + Int(bits >> 48)
-      return Float(sum - 131_070) / 37_837
-    }
+extension SplitMix64 {
+  /// An approximately normal number: the sum of four uniform ones, with variance 1.
+  fileprivate mutating func normal() -> Float {
+    let bits = next()
+    let sum =
+      Int(bits & 0xFFFF) + Int(bits >> 16 & 0xFFFF) + Int(bits >> 32 & 0xFFFF) + Int(bits >> 48)
+    return Float(sum - 131_070) / 37_837
   }
 }

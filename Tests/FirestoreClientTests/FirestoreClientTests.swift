@@ -127,6 +127,45 @@ struct DocumentCallTests {
     #expect(http.authorizations == ["Bearer t", nil])
     #expect("\(FirestoreCredential.idToken("secret"))" == "idToken")
   }
+
+  @Test("A user's token that the server refuses is renewed, and the call made again")
+  func renewedToken() async throws {
+    let http = ScriptedHTTP([
+      ScriptedHTTP.json("[]"), ScriptedHTTP.error(401, "UNAUTHENTICATED"), ScriptedHTTP.json("[]"),
+    ])
+    let tokens = ScriptedTokens()
+    let store = firestore(http).acting(as: tokens)
+    _ = try await store.collection("a").get()
+    _ = try await store.collection("a").get()
+
+    #expect(http.authorizations == ["Bearer t1", "Bearer t1", "Bearer t2"])
+    #expect(tokens.rejected == ["t1"])
+  }
+
+  @Test("A refusal of the only token, and of a new one, reaches the caller")
+  func refusedTokens() async throws {
+    for (renewals, calls) in [(0, 1), (1, 2)] {
+      let http = ScriptedHTTP([
+        ScriptedHTTP.error(401, "UNAUTHENTICATED"), ScriptedHTTP.error(401, "UNAUTHENTICATED"),
+      ])
+      let store = firestore(http).acting(as: ScriptedTokens(renewals: renewals))
+      let error = await #expect(throws: FirestoreError.self) {
+        try await store.collection("a").get()
+      }
+      #expect(error?.code == .unauthenticated)
+      #expect(http.calls.count == calls)
+    }
+  }
+
+  @Test("The error of the source of tokens reaches the caller, and nothing is sent")
+  func signedOut() async throws {
+    let http = ScriptedHTTP("[]")
+    let tokens = ScriptedTokens(failures: [ScriptedTokens.SignedOutError()])
+    await #expect(throws: ScriptedTokens.SignedOutError.self) {
+      try await firestore(http).acting(as: tokens).document("a/b").set(["n": 1])
+    }
+    #expect(http.calls == [])
+  }
 }
 
 @Suite("Settings of the client")

@@ -21,11 +21,12 @@ struct SnapshotsTests {
     }
 
     private let streams: Mutex<[Stream]>
-    private let asked = Mutex<[Google_Firestore_V1_Target]>([])
+    private let asked = Mutex<[(target: Google_Firestore_V1_Target, credential: FirestoreCredential)]>([])
 
     init(_ streams: [Stream]) { self.streams = Mutex(streams) }
 
-    var requests: [Google_Firestore_V1_Target] { asked.withLock { $0 } }
+    var requests: [Google_Firestore_V1_Target] { asked.withLock { $0.map(\.target) } }
+    var credentials: [FirestoreCredential] { asked.withLock { $0.map(\.credential) } }
 
     var firestore: Firestore {
       Firestore(project: "p", transport: self, retries: CallRetries(sleep: { _ in }))
@@ -36,7 +37,7 @@ struct SnapshotsTests {
       as credential: FirestoreCredential,
       _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
     ) async throws {
-      asked.withLock { $0.append(request.addTarget) }
+      asked.withLock { $0.append((request.addTarget, credential)) }
       let stream = streams.withLock { $0.isEmpty ? nil : $0.removeFirst() }
       guard let stream else {
         let (silence, continuation) = AsyncStream<Void>.makeStream()
@@ -124,9 +125,14 @@ struct SnapshotsTests {
   private static func snapshot(_ time: Int64) -> Answer { change(.noChange, [], at: time) }
 
   /// Returns the first snapshots of a collection, each as document IDs with numbers.
-  private func listen(_ streams: ScriptedStreams, count: Int) async throws -> [[String]] {
+  private func listen(
+    _ streams: ScriptedStreams,
+    as tokens: ScriptedTokens? = nil,
+    count: Int
+  ) async throws -> [[String]] {
+    let firestore = tokens.map { streams.firestore.acting(as: $0) } ?? streams.firestore
     var shown: [[String]] = []
-    for try await snapshot in streams.firestore.collection("c").snapshots() {
+    for try await snapshot in firestore.collection("c").snapshots() {
       shown.append(snapshot.map { "\($0.id)\($0["n"] == .integer(2) ? 2 : 1)" })
       if shown.count == count { break }
     }
@@ -195,5 +201,43 @@ struct SnapshotsTests {
       try await listen(streams, count: 1)
     }
     #expect(error?.code == .permissionDenied)
+  }
+
+  @Test("A token that expires during a stream is renewed, and listening goes on from there")
+  func expiredToken() async throws {
+    let streams = ScriptedStreams([
+      .init(
+        answers: [
+          Self.change(.add), Self.document("a", 1), Self.change(.current, at: 1),
+          Self.snapshot(1),
+        ],
+        end: FirestoreError(.unauthenticated, "the token has expired")
+      ),
+      .init(answers: [
+        Self.change(.add), Self.document("b", 2), Self.change(.current, at: 5), Self.snapshot(5),
+      ]),
+    ])
+
+    let shown = try await listen(streams, as: ScriptedTokens(), count: 2)
+    #expect(shown == [["a1"], ["a1", "b2"]])
+    #expect(streams.credentials == [.idToken("t1"), .idToken("t2")])
+    #expect(streams.requests.map { String(decoding: $0.resumeToken, as: UTF8.self) } == ["", "t1"])
+  }
+
+  @Test("While a token cannot be renewed a listener waits; when the user is signed out it ends")
+  func tokenErrors() async throws {
+    let answers = [
+      Self.change(.add), Self.document("a", 1), Self.change(.current, at: 1), Self.snapshot(1),
+    ]
+    let offline = ScriptedTokens(failures: [
+      FirestoreError(.unavailable, "no connection"), FirestoreError(.unavailable, "no connection"),
+    ])
+    let streams = ScriptedStreams([.init(answers: answers)])
+    #expect(try await listen(streams, as: offline, count: 1) == [["a1"]])
+
+    let signedOut = ScriptedTokens(failures: [ScriptedTokens.SignedOutError()])
+    await #expect(throws: ScriptedTokens.SignedOutError.self) {
+      try await listen(ScriptedStreams([.init(answers: answers)]), as: signedOut, count: 1)
+    }
   }
 }

@@ -68,9 +68,9 @@ struct AdministrationFixture: Sendable {
   }
 
   /// Returns all contacts by path.
-  func contacts() async throws -> [String: Contact] {
+  func contacts() async throws -> [String: Client] {
     let found = try await db.collectionGroup("clients").get()
-    return try found.reduce(into: [:]) { $0[$1.reference.path] = try $1.data(as: Contact.self) }
+    return try found.reduce(into: [:]) { $0[$1.reference.path] = try $1.data(as: Client.self) }
   }
 
   /// Writes the lease of another run.

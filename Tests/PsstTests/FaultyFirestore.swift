@@ -19,6 +19,7 @@ final class FaultyFirestore: FirestoreTransport {
     var fault: (@Sendable (Int) -> Fault)?
     var isStalling = false
     var queriesLeft = Int.max
+    var isOffline = false
     var transactions = 0
     var beforeTransaction: (@Sendable (Int) async throws -> Void)?
   }
@@ -65,10 +66,20 @@ final class FaultyFirestore: FirestoreTransport {
   /// Makes every query hang until it is cancelled.
   func stallQueries() { state.withLock { $0.isStalling = true } }
 
+  /// Fails every call from now on, and every listener at its next message; false ends that.
+  func setOffline(_ isOffline: Bool) { state.withLock { $0.isOffline = isOffline } }
+
+  private func checkLine() throws {
+    guard !state.withLock({ $0.isOffline }) else {
+      throw FirestoreError(.unavailable, "there is no connection")
+    }
+  }
+
   func commit(
     _ request: Google_Firestore_V1_CommitRequest,
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_CommitResponse {
+    try checkLine()
     let fault = state.withLock { state in
       state.commits += 1
       return state.fault?(state.commits) ?? .none()
@@ -84,19 +95,21 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  // MARK: Calls that never fail
+  // MARK: Calls that fail only without a connection
 
   func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_BatchGetDocumentsResponse] {
-    try await inner.batchGetDocuments(request, as: credential)
+    try checkLine()
+    return try await inner.batchGetDocuments(request, as: credential)
   }
 
   func beginTransaction(
     _ request: Google_Firestore_V1_BeginTransactionRequest,
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_BeginTransactionResponse {
+    try checkLine()
     let (number, before) = state.withLock { state in
       state.transactions += 1
       return (state.transactions, state.beforeTransaction)
@@ -109,6 +122,7 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_RollbackRequest,
     as credential: FirestoreCredential
   ) async throws {
+    try checkLine()
     try await inner.rollback(request, as: credential)
   }
 
@@ -116,6 +130,7 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_RunQueryRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunQueryResponse] {
+    try checkLine()
     let isRefused = state.withLock { state in
       state.queriesLeft -= 1
       return state.queriesLeft < 0
@@ -129,7 +144,8 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_RunAggregationQueryRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunAggregationQueryResponse] {
-    try await inner.runAggregationQuery(request, as: credential)
+    try checkLine()
+    return try await inner.runAggregationQuery(request, as: credential)
   }
 
   func listen(
@@ -137,20 +153,26 @@ final class FaultyFirestore: FirestoreTransport {
     as credential: FirestoreCredential,
     _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
   ) async throws {
-    try await inner.listen(request, as: credential, body)
+    try checkLine()
+    try await inner.listen(request, as: credential) { response in
+      try self.checkLine()
+      try await body(response)
+    }
   }
 
   func listDocuments(
     _ request: Google_Firestore_V1_ListDocumentsRequest,
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_ListDocumentsResponse {
-    try await inner.listDocuments(request, as: credential)
+    try checkLine()
+    return try await inner.listDocuments(request, as: credential)
   }
 
   func listCollectionIDs(
     _ request: Google_Firestore_V1_ListCollectionIdsRequest,
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_ListCollectionIdsResponse {
-    try await inner.listCollectionIDs(request, as: credential)
+    try checkLine()
+    return try await inner.listCollectionIDs(request, as: credential)
   }
 }

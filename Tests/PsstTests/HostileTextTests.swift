@@ -1,3 +1,4 @@
+import PsstServices
 import FunctionsTesting
 import OpenAIStub
 import PsstFunctions

@@ -150,8 +150,8 @@ extension ProactiveFixture {
     days: Int,
     lastDays: Int? = nil
   ) async throws {
-    try await Contact.reference(in: suite.firestore, trainerID: trainer, clientID: client).set(
-      Contact(
+    try await Client.reference(in: suite.firestore, trainerID: trainer, clientID: client).set(
+      Client(
         clientId: client,
         displayName: client.capitalized,
         email: "\(client)@psst.app",

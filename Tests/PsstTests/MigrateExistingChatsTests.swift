@@ -8,8 +8,8 @@ import Testing
 
 @Suite("migrateExistingChats")
 struct MigrateExistingChatsTests {
-  private func contact(_ id: String, _ seconds: Int64, source: String? = nil) -> Contact {
-    Contact(
+  private func contact(_ id: String, _ seconds: Int64, source: String? = nil) -> Client {
+    Client(
       clientId: id,
       displayName: id.prefix(1).uppercased() + id.dropFirst(),
       email: "\(id)@psst.app",

@@ -83,8 +83,8 @@ struct ProfileFixture: Sendable {
   }
 
   func contact(_ clientID: String, of trainerID: String) async throws {
-    try await Contact.reference(in: suite.firestore, trainerID: trainerID, clientID: clientID).set(
-      Contact(
+    try await Client.reference(in: suite.firestore, trainerID: trainerID, clientID: clientID).set(
+      Client(
         clientId: clientID,
         displayName: clientID.capitalized,
         email: "\(clientID)@psst.app",

@@ -1,3 +1,4 @@
+import PsstServices
 import FunctionsTesting
 import OutboundHTTP
 import PsstFunctions

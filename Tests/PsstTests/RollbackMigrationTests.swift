@@ -8,8 +8,8 @@ import Testing
 
 @Suite("rollbackMigration")
 struct RollbackMigrationTests {
-  private func contact(_ id: String, source: String? = nil) -> Contact {
-    Contact(
+  private func contact(_ id: String, source: String? = nil) -> Client {
+    Client(
       clientId: id,
       displayName: id,
       email: "\(id)@psst.app",

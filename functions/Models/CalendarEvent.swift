@@ -1,7 +1,9 @@
 public import FirestoreClient
 
 /// An appointment of a trainer, stored at `calendar/{trainerId}/events/{eventId}`.
-public struct CalendarEvent: StoredDocument, Hashable {
+public struct CalendarEvent: StoredDocument, Hashable, Identifiable {
+  /// The document's id, which is not a field of the document; empty unless a service has set it.
+  public var id = ""
   /// The id of the trainer.
   public var trainerId: String
   /// The id of the client; nil if the appointment is not with a user of the app.

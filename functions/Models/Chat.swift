@@ -1,24 +1,47 @@
 public import FirestoreClient
 
 /// A chat of two or more users, stored at `chats/{chatId}`.
-public struct Chat: StoredDocument, Hashable {
+public struct Chat: StoredDocument, Hashable, Identifiable {
+  /// The chat's id; empty if missing.
+  public var id: String
   /// The uids of the members.
   public var members: [String]
+  /// The beginning of the last message, or `Photo`; empty if there is none.
+  public var lastMessage: String
+  /// The time of the last message; that of the chat's creation if there is none.
+  public var lastMessageTimestamp: Timestamp?
   /// True if the chat is a group, regardless of the number of members.
   public var isGroupChat: Bool
   /// The name of a group.
   public var groupName: String?
   /// The time at which the chat began.
   public var createdAt: Timestamp?
+  /// The time of the last change, apart from messages.
+  public var updatedAt: Timestamp?
+  /// The id of the group that lets a trainer and a client talk without a contact; set by the server.
+  ///
+  /// It counts for as long as both are members of the group.
+  public var sharedGroupId: String?
   /// The members and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
   private var areMembersComplete = true
 
-  /// Creates a chat of the given members.
-  public init(members: [String], isGroupChat: Bool = false, groupName: String? = nil) {
+  /// Creates a chat of the given members, without messages.
+  public init(
+    id: String = "",
+    members: [String],
+    isGroupChat: Bool = false,
+    groupName: String? = nil,
+    createdAt: Timestamp? = nil
+  ) {
+    self.id = id
     self.members = members
+    lastMessage = ""
+    lastMessageTimestamp = createdAt
     self.isGroupChat = isGroupChat
     self.groupName = groupName
+    self.createdAt = createdAt
+    updatedAt = createdAt
   }
 
   /// Decodes a stored chat; without `isGroupChat` it is not a group.
@@ -31,8 +54,13 @@ public struct Chat: StoredDocument, Hashable {
     members = uids.map(\.text)
     areMembersComplete = fields.unreadable.isEmpty
     isGroupChat = try fields.container.decodeIfPresent(Bool.self, forKey: .isGroupChat) ?? false
+    id = try fields.optional(.id) ?? ""
+    lastMessage = try fields.optional(.lastMessage) ?? ""
+    lastMessageTimestamp = try fields.optional(.lastMessageTimestamp)
     groupName = try fields.optional(.groupName)
     createdAt = try fields.optional(.createdAt)
+    updatedAt = try fields.optional(.updatedAt)
+    sharedGroupId = try fields.optional(.sharedGroupId)
     unreadable = fields.unreadable
   }
 
@@ -47,6 +75,7 @@ public struct Chat: StoredDocument, Hashable {
   public static let collection = "chats"
 
   private enum CodingKeys: String, CodingKey {
-    case members, isGroupChat, groupName, createdAt
+    case id, members, lastMessage, lastMessageTimestamp, isGroupChat, groupName, createdAt
+    case updatedAt, sharedGroupId
   }
 }

@@ -1,7 +1,9 @@
 public import FirestoreClient
 
 /// A message in a chat, stored at `chats/{chatId}/messages/{messageId}`.
-public struct Message: StoredDocument, Hashable {
+public struct Message: StoredDocument, Hashable, Identifiable {
+  /// The message's id; empty if missing.
+  public var id: String
   /// The text; empty for an image without text.
   public var text: String
   /// The uid of the sender.
@@ -12,22 +14,66 @@ public struct Message: StoredDocument, Hashable {
   public var readBy: [String]
   /// The kind of attachment, such as `image`; nil for none.
   public var mediaType: String?
+  /// The address of the attachment.
+  public var mediaURL: String?
+  /// The address of a small version of the attachment.
+  public var mediaThumbnailURL: String?
+  /// The size of the attachment in bytes.
+  public var mediaSize: Int?
+  /// The width and height of the attachment in pixels.
+  public var mediaDimensions: MediaDimensions?
   /// The fields and readers that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
 
   /// Creates a message, by default without readers or an attachment.
   public init(
+    id: String = "",
     text: String,
     senderID: String,
     timestamp: Timestamp,
     readBy: [String] = [],
     mediaType: String? = nil
   ) {
+    self.id = id
     self.text = text
     self.senderID = senderID
     self.timestamp = timestamp
     self.readBy = readBy
     self.mediaType = mediaType
+  }
+
+  /// Creates a message with an image, or without one if `media` is nil.
+  public init(
+    id: String,
+    text: String,
+    senderID: String,
+    timestamp: Timestamp,
+    readBy: [String],
+    media: MessageMedia?
+  ) {
+    self.init(
+      id: id,
+      text: text,
+      senderID: senderID,
+      timestamp: timestamp,
+      readBy: readBy,
+      mediaType: media == nil ? nil : MessageMedia.type
+    )
+    mediaURL = media?.url
+    mediaThumbnailURL = media?.thumbnailURL
+    mediaSize = media?.size
+    mediaDimensions = media?.dimensions
+  }
+
+  /// The attached image; nil if there is none, or its address is missing.
+  public var media: MessageMedia? {
+    guard mediaType == MessageMedia.type, let mediaURL else { return nil }
+    return MessageMedia(
+      url: mediaURL,
+      thumbnailURL: mediaThumbnailURL,
+      size: mediaSize,
+      dimensions: mediaDimensions
+    )
   }
 
   /// Decodes a stored message; images have no text and new messages no readers.
@@ -39,7 +85,12 @@ public struct Message: StoredDocument, Hashable {
     senderID = try fields.container.decode(StoredUID.self, forKey: .senderID).text
     timestamp = try fields.container.decode(Timestamp.self, forKey: .timestamp)
     readBy = try fields.optionalElements(.readBy)
+    id = try fields.optional(.id) ?? ""
     mediaType = try fields.optional(.mediaType)
+    mediaURL = try fields.optional(.mediaURL)
+    mediaThumbnailURL = try fields.optional(.mediaThumbnailURL)
+    mediaSize = try fields.optional(.mediaSize)
+    mediaDimensions = try fields.optional(.mediaDimensions)
     unreadable = fields.unreadable
   }
 
@@ -65,6 +116,7 @@ public struct Message: StoredDocument, Hashable {
   public static let collection = "messages"
 
   private enum CodingKeys: String, CodingKey {
-    case text, senderID, timestamp, readBy, mediaType
+    case id, text, senderID, timestamp, readBy, mediaType, mediaURL, mediaThumbnailURL, mediaSize
+    case mediaDimensions
   }
 }

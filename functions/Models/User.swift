@@ -1,29 +1,65 @@
 public import FirestoreClient
 
 /// A user of the app, stored at `users/{uid}`.
-public struct User: StoredDocument, Hashable {
+public struct User: StoredDocument, Hashable, Identifiable {
+  /// The user's uid, which is also the document's id; empty if missing.
+  public var id: String
+  /// The user's uid, again; nil if missing.
+  public var uid: String?
   /// The name that others see; empty if missing or unreadable.
   public var displayName: String
   /// The user's email address.
   public var email: String?
   /// The role of the user; nil for users older than roles, and for an unknown role.
   public var role: Role?
+  /// The address of the user's picture.
+  public var photoURL: String?
+  /// The time of the sign-up.
+  public var createdAt: Timestamp?
+  /// The time of the last change.
+  public var updatedAt: Timestamp?
+  /// The token of the user's device for push notifications.
+  public var fcmToken: String?
+  /// The uid of the trainer with whom the user has an active connection; set by the server.
+  public var personalTrainerId: String?
+  /// The kinds of notifications that the user has switched on or off.
+  public var notificationSettings: NotificationSettings?
   /// The fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
   private var isRoleUnreadable = false
 
-  /// Creates a user, by default without email address and role.
-  public init(displayName: String, email: String? = nil, role: Role? = nil) {
+  /// Creates a user, by default without email address, role and picture.
+  public init(
+    id: String = "",
+    displayName: String,
+    email: String? = nil,
+    role: Role? = nil,
+    photoURL: String? = nil,
+    createdAt: Timestamp? = nil
+  ) {
+    self.id = id
+    uid = id.isEmpty ? nil : id
     self.displayName = displayName
     self.email = email
     self.role = role
+    self.photoURL = photoURL
+    self.createdAt = createdAt
+    updatedAt = createdAt
   }
 
   /// Decodes a stored user; all fields are optional.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
+    uid = try fields.optional(.uid)
+    id = try fields.optional(.id) ?? uid ?? ""
     displayName = try fields.optional(.displayName) ?? ""
     email = try fields.optional(.email)
+    photoURL = try fields.optional(.photoURL)
+    createdAt = try fields.optional(.createdAt)
+    updatedAt = try fields.optional(.updatedAt)
+    fcmToken = try fields.optional(.fcmToken)
+    personalTrainerId = try fields.optional(.personalTrainerId)
+    notificationSettings = try fields.optional(.notificationSettings)
     let before = fields.unreadable.count
     role = try fields.optional(.role)
     isRoleUnreadable = fields.unreadable.count > before
@@ -44,6 +80,7 @@ public struct User: StoredDocument, Hashable {
   public static let collection = "users"
 
   private enum CodingKeys: String, CodingKey {
-    case displayName, email, role
+    case id, uid, displayName, email, role, photoURL, createdAt, updatedAt, fcmToken
+    case personalTrainerId, notificationSettings
   }
 }

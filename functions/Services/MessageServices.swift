@@ -13,6 +13,8 @@ public struct MessageServices: Sendable {
   public let profiles: ProfileExtractor
   /// The recorder of the last message in chats and contacts.
   public let contacts: ContactRecorder
+  /// The service that creates chats.
+  public let chats: ChatCreator
   /// The vector index that the indexer and the search use.
   public let vectors: PineconeIndex
   /// The provider of embeddings for messages and queries.
@@ -135,6 +137,11 @@ public struct MessageServices: Sendable {
       clock: clock
     )
     contacts = ContactRecorder(firestore: firestore, documents: documents)
+    chats = ChatCreator(
+      firestore: firestore,
+      documents: documents,
+      flags: StoredFlags(firestore: firestore)
+    )
     migration = ChatMigration(
       firestore: firestore,
       documents: documents,

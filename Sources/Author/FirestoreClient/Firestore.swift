@@ -73,7 +73,7 @@ public struct Firestore: Sendable {
     self.database = DatabaseName(project: project, database: database)
     calls = FirestoreCalls(
       transport: transport,
-      credential: credential,
+      identity: .fixed(credential),
       retries: retries,
       makeID: makeID
     )
@@ -86,10 +86,23 @@ public struct Firestore: Sendable {
 
   /// Returns the same database with other access rights.
   ///
-  /// With a user's ID token the security rules decide what is read and written.
+  /// With a user's ID token the security rules decide what is read and written. The token expires
+  /// after an hour; `acting(as:)` with an `IDTokenSource` renews it.
   public func acting(as credential: FirestoreCredential) -> Firestore {
+    acting(as: .fixed(credential))
+  }
+
+  /// Returns the same database with the access rights of a signed-in user.
+  ///
+  /// The security rules decide what is read and written. The tokens of `source` are renewed as
+  /// needed, also while a listener runs. Calls throw `FirestoreError`, and the errors of `source`.
+  public func acting(as source: any IDTokenSource) -> Firestore {
+    acting(as: .user(source))
+  }
+
+  private func acting(as identity: CallIdentity) -> Firestore {
     var calls = calls
-    calls.credential = credential
+    calls.identity = identity
     return Firestore(database: database, calls: calls)
   }
 

@@ -12,7 +12,7 @@ import SwiftProtobuf
 /// The calls of the client in terms of the document model, including their retries.
 struct FirestoreCalls: Sendable {
   let transport: any FirestoreTransport
-  var credential: FirestoreCredential
+  var identity: CallIdentity
   let retries: CallRetries
   let makeID: @Sendable () -> String
 
@@ -32,7 +32,7 @@ struct FirestoreCalls: Sendable {
       if let transaction { $0.transaction = Data(transaction) }
     }
     let answers = try await retries.run(isIdempotent: true) {
-      try await transport.batchGetDocuments(request, as: credential)
+      try await identity.authorize { try await transport.batchGetDocuments(request, as: $0) }
     }
     // Names are compared by their bytes: canonically equivalent ones are equal Swift strings.
     var found: [[UInt8]: (document: FirestoreDocument?, readTime: Timestamp)] = [:]
@@ -70,7 +70,7 @@ struct FirestoreCalls: Sendable {
     }
     let bearsContention = transaction == nil
     let answer = try await retries.run(isIdempotent: false, bearsContention: bearsContention) {
-      try await transport.commit(request, as: credential)
+      try await identity.authorize { try await transport.commit(request, as: $0) }
     }
     return CommitResult(
       commitTime: try time(answer.commitTime),
@@ -98,7 +98,7 @@ struct FirestoreCalls: Sendable {
       }
     }
     let answer = try await retries.run(isIdempotent: true) {
-      try await transport.beginTransaction(request, as: credential)
+      try await identity.authorize { try await transport.beginTransaction(request, as: $0) }
     }
     return Array(answer.transaction)
   }
@@ -108,7 +108,7 @@ struct FirestoreCalls: Sendable {
       $0.database = database.description
       $0.transaction = Data(transaction)
     }
-    try await transport.rollback(request, as: credential)
+    try await identity.authorize { try await transport.rollback(request, as: $0) }
   }
 
   // MARK: Queries
@@ -124,7 +124,7 @@ struct FirestoreCalls: Sendable {
       if let transaction { $0.transaction = Data(transaction) }
     }
     let answers = try await retries.run(isIdempotent: true) {
-      try await transport.runQuery(request, as: credential)
+      try await identity.authorize { try await transport.runQuery(request, as: $0) }
     }
     var readTime = Timestamp(microseconds: 0)
     var documents: [DocumentSnapshot] = []
@@ -156,7 +156,7 @@ struct FirestoreCalls: Sendable {
       if let transaction { $0.transaction = Data(transaction) }
     }
     let answers = try await retries.run(isIdempotent: true) {
-      try await transport.runAggregationQuery(request, as: credential)
+      try await identity.authorize { try await transport.runAggregationQuery(request, as: $0) }
     }
     for answer in answers where answer.hasResult {
       if let count = answer.result.aggregateFields["count"] { return Int(count.integerValue) }
@@ -177,7 +177,7 @@ struct FirestoreCalls: Sendable {
     request.parent = WireFormat.parent(database: database, path: parent)
     for _ in 0..<Self.collectionPagesMax {
       let answer = try await retries.run(isIdempotent: true) { [request] in
-        try await transport.listCollectionIDs(request, as: credential)
+        try await identity.authorize { try await transport.listCollectionIDs(request, as: $0) }
       }
       ids += answer.collectionIds
       request.pageToken = answer.nextPageToken
@@ -205,7 +205,7 @@ struct FirestoreCalls: Sendable {
       $0.mask.fieldPaths = ["__name__"]
     }
     let answer = try await retries.run(isIdempotent: true) {
-      try await transport.listDocuments(request, as: credential)
+      try await identity.authorize { try await transport.listDocuments(request, as: $0) }
     }
     return DocumentPage(
       references: try answer.documents.map { proto in

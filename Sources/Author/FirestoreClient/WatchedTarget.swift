@@ -176,11 +176,13 @@ extension FirestoreCalls {
     var failures = 0
     while !Task.isCancelled {
       do {
-        try await transport.listen(
-          await state.request(database: firestore.database),
-          as: credential
-        ) { answer in
-          if let snapshot = try await state.take(answer) { await show(snapshot) }
+        try await identity.authorize { credential in
+          try await transport.listen(
+            await state.request(database: firestore.database),
+            as: credential
+          ) { answer in
+            if let snapshot = try await state.take(answer) { await show(snapshot) }
+          }
         }
         failures = await state.hasAdvanced() ? 1 : failures + 1
       } catch is WatchedTarget.RestartError {

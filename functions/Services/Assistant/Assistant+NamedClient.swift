@@ -12,8 +12,8 @@ extension Assistant {
   /// of them.
   func client(namedBy asks: ActionRequest, of uid: String) async throws -> String? {
     guard asks.isRequest else { return nil }
-    let contacts = try await firestore.collection(Contact.collection).document(uid)
-      .collection(Contact.clients).query.limit(Self.contactsMax).get()
+    let contacts = try await firestore.collection(Client.collection).document(uid)
+      .collection(Client.clients).query.limit(Self.contactsMax).get()
     let named = contacts.filter { contact in
       guard case .string(let name)? = contact["displayName"] else { return false }
       return asks.names(name)

@@ -84,7 +84,7 @@ struct ActionReader: Sendable {
 
   /// The name of a client in a trainer's contacts; nil if the client is not a contact.
   func contactName(of clientID: String, at trainerID: String) async throws -> String? {
-    let reference = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+    let reference = Client.reference(in: firestore, trainerID: trainerID, clientID: clientID)
     let contact = try await transaction.get(reference)
     guard contact.exists else { return nil }
     if case .string(let name)? = contact["displayName"] { return name }

@@ -132,8 +132,8 @@ public struct ContactRecorder: Sendable {
     let members = Set(chat.members).sorted()
     guard chat.isOneToOne, let first = members.first, let second = members.last else { return [] }
     return [
-      Contact.reference(in: firestore, trainerID: first, clientID: second),
-      Contact.reference(in: firestore, trainerID: second, clientID: first),
+      Client.reference(in: firestore, trainerID: first, clientID: second),
+      Client.reference(in: firestore, trainerID: second, clientID: first),
     ]
   }
 

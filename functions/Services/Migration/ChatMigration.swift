@@ -185,7 +185,7 @@ public struct ChatMigration: Sendable {
         case .nothing: break
         case .skip(let reason): report.skip(place.contact.path, reason)
         case .contact(let name, let email):
-          let data = Contact(
+          let data = Client(
             clientId: member.id,
             displayName: name,
             email: email,

@@ -64,7 +64,7 @@ enum MigrationStep: Hashable {
 /// A contact that must exist.
 struct WantedContact: Sendable {
   var place: Place
-  var data: Contact
+  var data: Client
 
   /// The references of a client's documents below a trainer.
   struct Place: Sendable {
@@ -74,8 +74,8 @@ struct WantedContact: Sendable {
     var removal: DocumentReference
 
     init(trainerID: String, clientID: String, in firestore: Firestore) {
-      contact = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
-      removal = Contact.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
+      contact = Client.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+      removal = Client.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
     }
 
     /// Both references, the contact's first.

@@ -83,7 +83,7 @@ public struct MigratedContact: Codable, Sendable, Hashable {
   /// The path of the contact.
   public var path: String
   /// The fields of the contact.
-  public var data: Contact
+  public var data: Client
 
   fileprivate var textBytes: Int {
     // The uid and the run's id each occur about twice.

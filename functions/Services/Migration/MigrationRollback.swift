@@ -50,7 +50,7 @@ public struct MigrationRollback: Sendable {
     _ progress: @Sendable (RollbackReport) -> Void
   ) async throws -> RollbackReport {
     var report = RollbackReport(dryRun: dryRun, run: run)
-    let contacts = firestore.collectionGroup(Contact.clients).where("source", .equal, run)
+    let contacts = firestore.collectionGroup(Client.clients).where("source", .equal, run)
     try await contacts.pages(of: ChatMigration.batchSize) { page in
       let contacts = page.filter(\.reference.isContact)
       let users = firestore.collection(User.collection)
@@ -128,7 +128,7 @@ extension DocumentReference {
   /// True if this is the path of a contact, not of another `clients` collection's document.
   fileprivate var isContact: Bool {
     let segments = path.split(separator: "/")
-    return segments.count == 4 && segments[0] == Contact.collection
-      && segments[2] == Contact.clients
+    return segments.count == 4 && segments[0] == Client.collection
+      && segments[2] == Client.clients
   }
 }

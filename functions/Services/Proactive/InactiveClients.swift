@@ -63,7 +63,7 @@ public struct InactiveClients: Sendable {
     var report = Report()
     var token: String?
     repeat {
-      let page = try await firestore.collection(Contact.collection)
+      let page = try await firestore.collection(Client.collection)
         .listDocuments(pageSize: Self.trainersPageSize, pageToken: token)
       report += try await remind(page.references.map(\.id), at: now)
       token = page.nextPageToken
@@ -104,8 +104,8 @@ public struct InactiveClients: Sendable {
         Self.daysRange.upperBound
       )
       let latest = Timestamp(microseconds: now.microseconds - Int64(days) * Self.day)
-      let contacts = firestore.collection(Contact.collection).document(trainerID)
-        .collection(Contact.clients)
+      let contacts = firestore.collection(Client.collection).document(trainerID)
+        .collection(Client.clients)
       try await contacts.query.pages(of: Self.contactsPageSize) { page in
         let silent = page.compactMap { Silence($0, documents, until: latest) }
         report.contacts += page.count
@@ -167,7 +167,7 @@ private struct Silence: Sendable {
   /// The result is nil if the silence began after `latest`, or if the contact or its last time
   /// cannot be read.
   init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader, until latest: Timestamp) {
-    guard let contact = documents.read(snapshot, as: Contact.self)?.value else { return nil }
+    guard let contact = documents.read(snapshot, as: Client.self)?.value else { return nil }
     // A last time that is unreadable does not mean that there was no message.
     let hasTime = snapshot["lastContactedAt"].map { $0 != .null } ?? false
     guard !hasTime || contact.lastContactedAt != nil else { return nil }

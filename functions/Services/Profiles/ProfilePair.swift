@@ -29,7 +29,7 @@ extension ProfilePair {
 
   /// Returns the reference of the client in the trainer's contacts.
   func contact(in firestore: Firestore) -> DocumentReference {
-    Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+    Client.reference(in: firestore, trainerID: trainerID, clientID: clientID)
   }
 }
 

@@ -60,11 +60,12 @@ public final class AuthenticationService: Sendable {
     displayName: String,
     role: User.Role?
   ) async throws -> Session {
-    let name = displayName.trimmingCharacters(in: .whitespacesAndNewlines)
-    guard !name.isEmpty else {
-      throw AuthenticationError.emptyDisplayName(isBlank: !displayName.isEmpty)
+    guard let name = DisplayName(displayName)?.text else {
+      guard DisplayName.isVisible(displayName) else {
+        throw AuthenticationError.emptyDisplayName(isBlank: !displayName.isEmpty)
+      }
+      throw AuthenticationError.displayNameTooLong
     }
-    guard name.count <= Self.nameLengthMax else { throw AuthenticationError.displayNameTooLong }
     guard let role else { throw AuthenticationError.invalidRole }
     let (new, isNew) = try await account(email: email, password: password, name: name)
     do {
@@ -114,11 +115,9 @@ public final class AuthenticationService: Sendable {
     var wait = Duration.milliseconds(200)
     for attempt in 1... {
       do {
-        try await document.create([
-          "id": .value(session.uid), "uid": .value(session.uid), "email": .value(session.email),
-          "displayName": .value(name),
-          "role": .value(role), "createdAt": .serverTimestamp, "updatedAt": .serverTimestamp,
-        ])
+        try await document.create(
+          User.newFields(id: session.uid, email: session.email, name: name, role: role)
+        )
         return true
       } catch let error as FirestoreError {
         // A write whose confirmation was lost has happened, and is found by the next attempt.
@@ -169,6 +168,28 @@ public final class AuthenticationService: Sendable {
     guard current.expiry.timeIntervalSince(now()) < Self.marginSeconds else {
       return current.idToken
     }
+    return try await renewedToken(of: current)
+  }
+
+  /// Returns the source of the signed-in user's tokens, with which clients act as that user.
+  ///
+  /// It stays bound to this user: after another one has signed in, it throws `notAuthenticated`.
+  /// Throws `notAuthenticated` if nobody is signed in.
+  public func tokens() throws -> any IDTokenSource {
+    guard let uid = currentUser?.uid else { throw AuthenticationError.notAuthenticated }
+    return SessionTokens(uid: uid, authentication: self)
+  }
+
+  /// Returns another token than the one that a server has refused.
+  fileprivate func idToken(of uid: String, replacing rejected: String?) async throws -> String {
+    guard let current = currentUser, current.uid == uid else {
+      throw AuthenticationError.notAuthenticated
+    }
+    return current.idToken == rejected
+      ? try await renewedToken(of: current) : try await idToken()
+  }
+
+  private func renewedToken(of current: Session) async throws -> String {
     do {
       let fresh = try await server.refresh(current.refreshToken)
       var renewed = current
@@ -206,7 +227,20 @@ public final class AuthenticationService: Sendable {
   }
 
   private static let attemptsMax = 4
-  private static let nameLengthMax = 100
   private static let lifetimeSeconds: TimeInterval = 3600
   private static let marginSeconds: TimeInterval = 300
+}
+
+/// The tokens of one user for as long as they are signed in.
+private struct SessionTokens: IDTokenSource {
+  let uid: String
+  let authentication: AuthenticationService
+
+  func idToken(replacing rejected: String?) async throws -> String {
+    do {
+      return try await authentication.idToken(of: uid, replacing: rejected)
+    } catch AuthenticationError.networkError {
+      throw FirestoreError(.unavailable, "the user's token cannot be renewed now")
+    }
+  }
 }

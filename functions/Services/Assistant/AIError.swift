@@ -1,0 +1,65 @@
+import FirestoreClient
+public import Foundation
+
+/// The error of the assistant, with the text that the app shows.
+public enum AIError: Error, Sendable, Hashable {
+  /// Too many questions, or the budget of tokens is spent; nil if no time was named.
+  case rateLimitExceeded(retryAfter: Duration?)
+  /// The model or its provider failed, or refused the question, with the given text.
+  case openAIError(String)
+  /// The assistant cannot be reached, or has no model; nil if no time was named.
+  case unavailable(retryAfter: Duration?)
+  /// Nobody is signed in, or the session has ended.
+  case notAuthenticated
+  /// The conversation, the message or the proposal is not there, or is not the user's.
+  case notFound(String)
+  case permissionDenied
+}
+
+extension AIError: LocalizedError {
+  /// The text that the app shows.
+  public var errorDescription: String? {
+    switch self {
+    case .rateLimitExceeded(nil): "Too many questions. Please try again later"
+    case .rateLimitExceeded(let time?):
+      "Too many questions. Please try again in \(Self.seconds(time)) s"
+    case .openAIError(let text): text
+    case .unavailable(nil): "The assistant is unavailable at the moment"
+    case .unavailable(let time?):
+      "The assistant is unavailable at the moment. Please try again in \(Self.seconds(time)) s"
+    case .notAuthenticated: "Please sign in"
+    case .notFound(let text): text
+    case .permissionDenied: "You are not authorized to perform this action"
+    }
+  }
+
+  private static func seconds(_ duration: Duration) -> Int {
+    max(1, Int((duration / .seconds(1)).rounded(.up)))
+  }
+}
+
+extension AIError: AccessError {
+  init(_ failure: AccessFailure) {
+    self =
+      switch failure {
+      case .notAuthenticated: .notAuthenticated
+      case .permissionDenied: .permissionDenied
+      case .notFound: .notFound("Not found")
+      case .offline, .conflict, .alreadyExists: .unavailable(retryAfter: nil)
+      case .refused(let reason): .openAIError(reason)
+      }
+  }
+
+  /// Creates the error for the failure of a call.
+  init(_ failure: CallFailure) {
+    self =
+      switch failure.code {
+      case .resourceExhausted: .rateLimitExceeded(retryAfter: failure.retryAfter)
+      case .unavailable, .deadlineExceeded, .aborted: .unavailable(retryAfter: failure.retryAfter)
+      case .unauthenticated: .notAuthenticated
+      case .permissionDenied: .permissionDenied
+      case .notFound: .notFound(failure.message)
+      default: .openAIError(failure.message)
+      }
+  }
+}

@@ -1,0 +1,49 @@
+public import Foundation
+
+/// The error of a chat, with the text that the app shows.
+public enum ChatError: Error, Sendable, Hashable {
+  /// A trainer and a client are joined neither by a contact nor by a group.
+  case relationshipNotFound
+  case chatNotFound
+  /// The members or the name of a new chat are not valid, for the given reason.
+  case invalid(String)
+  case permissionDenied
+  /// No response came; the call can be repeated.
+  case networkError
+  /// Nobody is signed in, or the session has ended.
+  case notAuthenticated
+  /// The backend refused the request, for the given reason.
+  case refused(String)
+
+  /// The text that the app shows.
+  public var text: String {
+    switch self {
+    case .relationshipNotFound: "This trainer hasn't added you yet"
+    case .chatNotFound: "Chat not found"
+    case .invalid(let reason): reason
+    case .permissionDenied: "You are not authorized to perform this action"
+    case .networkError: "No internet connection"
+    case .notAuthenticated: "Please sign in"
+    case .refused: "Something went wrong. Please try again"
+    }
+  }
+}
+
+extension ChatError: LocalizedError {
+  /// The text that the app shows.
+  public var errorDescription: String? { text }
+}
+
+extension ChatError: AccessError {
+  init(_ failure: AccessFailure) {
+    self =
+      switch failure {
+      case .notAuthenticated: .notAuthenticated
+      case .permissionDenied: .permissionDenied
+      case .notFound: .chatNotFound
+      case .alreadyExists, .conflict: .refused("the chat has changed meanwhile")
+      case .offline: .networkError
+      case .refused(let reason): .refused(reason)
+      }
+  }
+}

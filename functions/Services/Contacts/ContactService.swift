@@ -1,0 +1,289 @@
+public import FirestoreClient
+public import PsstModels
+
+/// The contacts of the signed-in trainer: clients and prospects.
+///
+/// The access rules let only the trainer read and write them; a client gets `unauthorized`.
+public struct ContactService: Sendable {
+  private let firestore: Firestore
+  private let trainerID: String
+  private let users: UserService
+  private let documents: DocumentReader
+
+  /// Creates a service for the trainer with the given uid, as whom `firestore` acts.
+  public init(
+    firestore: Firestore,
+    uid: String,
+    users: UserService,
+    documents: DocumentReader = DocumentReader()
+  ) {
+    self.firestore = firestore
+    trainerID = uid
+    self.users = users
+    self.documents = documents
+  }
+
+  // MARK: Clients
+
+  /// Adds the user with an address as a client, also one whom the trainer has removed before.
+  ///
+  /// Throws `ContactError`, for example `alreadyExists`.
+  @discardableResult
+  public func addClient(email: String) async throws -> Client {
+    let user = try await client(email: email)
+    return try await ContactError.mapping {
+      try await add(user)
+    }
+  }
+
+  /// Removes a client, who can then read the common chat but not write to it.
+  ///
+  /// A record of the removal keeps migrations from adding the client again. Throws `ContactError`,
+  /// for example `clientNotFound`.
+  public func removeClient(_ clientID: String) async throws {
+    try await ContactError.mapping {
+      guard clientID.isUserID else { throw ContactError.clientNotFound }
+      var batch = firestore.batch()
+      try batch.delete(reference(clientID), .exists)
+      try batch.set(removal(clientID), ["removedAt": .serverTimestamp])
+      try await batch.commit()
+    }
+  }
+
+  /// Returns the clients, those added last first.
+  ///
+  /// Throws `ContactError`.
+  public func getClients() async throws -> [Client] {
+    try await ContactError.mapping { clients(in: try await clientsQuery.get()) }
+  }
+
+  /// The clients now and after every change, those added last first.
+  public func observeClients() -> Observation<[Client]> {
+    Observation(clientsQuery.snapshots(), errors: ContactError.self) { clients(in: $0) }
+  }
+
+  /// Returns true if the client is a contact of the trainer.
+  ///
+  /// Throws `ContactError`, in particular `unauthorized` for another trainer's contacts.
+  public func validateRelationship(trainerId: String, clientId: String) async throws -> Bool {
+    try await ContactError.mapping {
+      guard trainerId.isUserID, clientId.isUserID else { return false }
+      return try await Client.reference(in: firestore, trainerID: trainerId, clientID: clientId)
+        .get().exists
+    }
+  }
+
+  // MARK: Prospects
+
+  /// Adds a person who has no account yet.
+  ///
+  /// Throws `ContactError`, for example `invalidName`.
+  @discardableResult
+  public func addProspect(name: String) async throws -> Prospect {
+    guard let name = DisplayName(name) else { throw ContactError.invalidName }
+    return try await ContactError.mapping {
+      let reference = collection(Prospect.collection).document()
+      let email = Self.placeholderEmail(of: name)
+      var batch = firestore.batch()
+      try batch.create(
+        reference,
+        [
+          "id": .value(reference.id), "prospectId": .value(reference.id),
+          "displayName": .value(name.text), "placeholderEmail": .value(email),
+          "addedAt": .serverTimestamp,
+        ]
+      )
+      let result = try await batch.commit()
+      return Prospect(
+        id: reference.id,
+        displayName: name.text,
+        placeholderEmail: email,
+        addedAt: result.commitTime
+      )
+    }
+  }
+
+  /// Makes a prospect a client, once the person has signed up with an address.
+  ///
+  /// The client is added and the prospect marked as converted, both or neither. A repeated call
+  /// with the same address returns the same client. Throws `ContactError`: `prospectNotFound` also
+  /// for a prospect that became somebody else, and `alreadyExists` for an address of a client who
+  /// did not come from this prospect.
+  @discardableResult
+  public func upgradeProspectToClient(
+    prospectId: String,
+    email: String
+  ) async throws -> Client {
+    let user = try await client(email: email)
+    guard prospectId.isDocumentID else { throw ContactError.prospectNotFound }
+    let prospect = collection(Prospect.collection).document(prospectId)
+    return try await ContactError.mapping {
+      for _ in 0..<Self.attemptsMax {
+        let snapshots = try await firestore.getAll([prospect, reference(user.id)])
+        let (stored, contact) = (snapshots[0], snapshots[1])
+        guard stored.exists else { throw ContactError.prospectNotFound }
+        switch stored["convertedToClientId"] {
+        case nil, .null: break
+        case .string(user.id):
+          if let client = client(in: contact) { return client }
+        default: throw ContactError.prospectNotFound
+        }
+        guard !contact.exists else { throw ContactError.alreadyExists }
+        do {
+          return try await add(user) { batch in
+            try batch.update(
+              prospect,
+              ["convertedToClientId": .value(user.id)],
+              lastUpdated: stored.updateTime
+            )
+          }
+        } catch let error as FirestoreError {
+          // Another upgrade was faster, or this one was made and its confirmation lost.
+          guard [.failedPrecondition, .alreadyExists, .aborted].contains(error.code) else {
+            throw error
+          }
+        }
+      }
+      throw ContactError.networkError
+    }
+  }
+
+  /// Deletes a prospect; throws `ContactError`, for example `prospectNotFound`.
+  public func deleteProspect(_ prospectID: String) async throws {
+    try await ContactError.mapping {
+      guard prospectID.isDocumentID else { throw ContactError.prospectNotFound }
+      do {
+        try await collection(Prospect.collection).document(prospectID).delete(.exists)
+      } catch let error as FirestoreError where error.code == .notFound {
+        throw ContactError.prospectNotFound
+      }
+    }
+  }
+
+  /// Returns the prospects, those added last first, without those that have become clients.
+  ///
+  /// Throws `ContactError`.
+  public func getProspects() async throws -> [Prospect] {
+    try await ContactError.mapping { prospects(in: try await prospectsQuery.get()) }
+  }
+
+  /// The prospects now and after every change, those added last first.
+  public func observeProspects() -> Observation<[Prospect]> {
+    Observation(prospectsQuery.snapshots(), errors: ContactError.self) { prospects(in: $0) }
+  }
+
+  // MARK: Search
+
+  /// Returns the clients and prospects whose name contains every word of the query.
+  ///
+  /// Case, accents and width do not matter. A blank query returns all, and names that begin with
+  /// the query come first. Throws `ContactError`. An app that observes its contacts can search
+  /// them with `ContactSearch` instead, without reading them again.
+  public func searchContacts(query: String) async throws -> [any Contact] {
+    async let clients = getClients()
+    async let prospects = getProspects()
+    let contacts: [any Contact] = try await clients + prospects
+    return ContactSearch(query).matches(in: contacts)
+  }
+
+  // MARK: Helpers
+
+  private func client(email: String) async throws -> User {
+    let user: User?
+    do {
+      user = try await users.getUserByEmail(email)
+    } catch UserServiceError.invalidEmail {
+      throw ContactError.invalidEmail
+    } catch UserServiceError.networkError {
+      throw ContactError.networkError
+    } catch UserServiceError.notAuthenticated {
+      throw ContactError.notAuthenticated
+    } catch let error as UserServiceError {
+      throw error == .permissionDenied ? ContactError.unauthorized : .refused("\(error)")
+    }
+    guard let user else { throw ContactError.userNotFound }
+    guard user.id != trainerID, user.effectiveRole == .client else { throw ContactError.notAClient }
+    return user
+  }
+
+  /// Writes a new contact together with other changes.
+  private func add(
+    _ user: User,
+    with changes: (inout WriteBatch) throws -> Void = { _ in }
+  ) async throws -> Client {
+    let email = user.email ?? ""
+    guard let name = DisplayName(stored: user.displayName, or: email) else {
+      throw ContactError.userNotFound
+    }
+    var batch = firestore.batch()
+    try batch.create(
+      reference(user.id),
+      [
+        "id": .value(user.id), "clientId": .value(user.id), "displayName": .value(name.text),
+        "email": .value(email), "addedAt": .serverTimestamp,
+        "source": .value(Client.trainerSource),
+      ]
+    )
+    try batch.delete(removal(user.id))
+    try changes(&batch)
+    let result = try await batch.commit()
+    return Client(
+      clientId: user.id,
+      displayName: name.text,
+      email: email,
+      addedAt: result.commitTime,
+      source: Client.trainerSource
+    )
+  }
+
+  private func collection(_ name: String) -> CollectionReference {
+    firestore.collection(Client.collection).document(trainerID).collection(name)
+  }
+
+  private func reference(_ clientID: String) -> DocumentReference {
+    Client.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+  }
+
+  private func removal(_ clientID: String) -> DocumentReference {
+    Client.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
+  }
+
+  private var clientsQuery: DocumentQuery {
+    collection(Client.clients).order(by: "addedAt", descending: true).limit(Self.contactsMax)
+  }
+
+  private var prospectsQuery: DocumentQuery {
+    collection(Prospect.collection).order(by: "addedAt", descending: true)
+      .limit(Self.contactsMax)
+  }
+
+  private func clients(in snapshot: QuerySnapshot) -> [Client] { snapshot.compactMap(client) }
+
+  private func client(in snapshot: DocumentSnapshot) -> Client? {
+    var client = documents.read(snapshot, as: Client.self)?.value
+    client?.id = snapshot.id
+    return client
+  }
+
+  private func prospects(in snapshot: QuerySnapshot) -> [Prospect] {
+    snapshot.compactMap { snapshot in
+      var prospect = documents.read(snapshot, as: Prospect.self)?.value
+      prospect?.id = snapshot.id
+      return prospect?.convertedToClientId == nil ? prospect : nil
+    }
+  }
+
+  /// Returns the address that stands in for the one of a prospect, such as
+  /// `prospect-anna-smith@psst.app`.
+  static func placeholderEmail(of name: DisplayName) -> String {
+    let words = ContactSearch.folded(name.text)
+      .split { !$0.isLetter && !$0.isNumber }
+      .joined(separator: "-")
+    return "prospect-\(words.isEmpty ? "unnamed" : words)@psst.app"
+  }
+
+  /// The maximum number of clients, and of prospects, in a list.
+  private static let contactsMax = 10_000
+  /// The number of times an upgrade is tried while others change the same prospect.
+  private static let attemptsMax = 5
+}

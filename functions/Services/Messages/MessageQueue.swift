@@ -1,0 +1,211 @@
+import FirestoreClient
+import Logging
+import PsstModels
+
+/// The messages of one sender that wait for their delivery.
+///
+/// Each chat has its own order: the next message is sent after the one before has been delivered or
+/// refused. Chats do not wait for each other.
+actor MessageQueue {
+  /// The outcome of one attempt to deliver a message.
+  enum Attempt: Sendable {
+    /// The message is in the database, from this attempt or an earlier one.
+    case delivered
+    /// The server refuses the message, and will refuse it again.
+    case refused(MessageError)
+    /// The message cannot be delivered now.
+    case later
+  }
+
+  private let store: any MessageQueueStore
+  private let deliver: @Sendable (QueuedMessage) async -> Attempt
+  private let pause: @Sendable (Duration) async throws -> Void
+  /// All messages in the order of their ids, also those that were refused.
+  private var messages: [QueuedMessage] = []
+  private var ids = SortableID()
+  private var observers: [Int: Observer] = [:]
+  private var observersCount = 0
+  /// The chats whose messages are being delivered now.
+  private var lanes: Set<String> = []
+  private var arrivals: AsyncStream<String>.Continuation?
+  /// The waits of chats until the next attempt.
+  private var waits: [String: Task<Void, Never>] = [:]
+
+  private struct Observer {
+    var chatID: String
+    var continuation: AsyncStream<[QueuedMessage]>.Continuation
+  }
+
+  /// Creates a queue with the messages that a sender has in a store.
+  init(
+    store: any MessageQueueStore,
+    senderID: String,
+    pause: @escaping @Sendable (Duration) async throws -> Void,
+    deliver: @escaping @Sendable (QueuedMessage) async -> Attempt
+  ) {
+    self.store = store
+    self.pause = pause
+    self.deliver = deliver
+    do {
+      messages = try store.load().filter { $0.senderID == senderID }
+    } catch {
+      Logger.current.error(
+        "The queued messages cannot be read",
+        metadata: ["reason": "\(error)"]
+      )
+    }
+    for message in messages { ids.follow(message.id) }
+  }
+
+  // MARK: Changes
+
+  /// Adds a message whose id is still to be made, and returns it once it is stored.
+  ///
+  /// Throws `MessageError.queueFull`, and the error of the store.
+  func add(_ draft: QueuedMessage) throws -> QueuedMessage {
+    guard messages.count < Self.messagesMax else { throw MessageError.queueFull }
+    var message = draft
+    message.id = ids.next(at: draft.queuedAt.microseconds) { .random(in: 0 ... .max) }
+    try store.save(message)
+    messages.append(message)
+    changed(message.chatId)
+    arrivals?.yield(message.chatId)
+    return message
+  }
+
+  /// Queues a message that was refused once more; does nothing for any other.
+  func retry(_ id: String) throws {
+    guard let index = messages.firstIndex(where: { $0.id == id }), messages[index].failure != nil
+    else { return }
+    var message = messages[index]
+    message.failure = nil
+    try store.save(message)
+    messages[index] = message
+    changed(message.chatId)
+    arrivals?.yield(message.chatId)
+  }
+
+  /// Removes a message; one that is being delivered may arrive nevertheless.
+  func remove(_ id: String) {
+    guard let index = messages.firstIndex(where: { $0.id == id }) else { return }
+    let message = messages.remove(at: index)
+    do {
+      try store.remove(id)
+    } catch {
+      // After the next start, the message is found to be delivered and removed again.
+      Logger.current.error(
+        "A delivered message cannot be removed from the queue",
+        metadata: ["message.id": "\(id)", "reason": "\(error)"]
+      )
+    }
+    changed(message.chatId)
+  }
+
+  private func refuse(_ id: String, _ error: MessageError) {
+    guard let index = messages.firstIndex(where: { $0.id == id }) else { return }
+    messages[index].failure = error.rawValue
+    do {
+      try store.save(messages[index])
+    } catch {
+      // After the next start, the server refuses it again.
+      Logger.current.error(
+        "The refusal of a message cannot be stored",
+        metadata: ["message.id": "\(id)", "reason": "\(error)"]
+      )
+    }
+    changed(messages[index].chatId)
+  }
+
+  // MARK: Observation
+
+  /// The messages of a chat now and after every change, including those that were refused.
+  func messages(in chatID: String) -> AsyncStream<[QueuedMessage]> {
+    let (stream, continuation) = AsyncStream<[QueuedMessage]>.makeStream(
+      bufferingPolicy: .bufferingNewest(1)
+    )
+    observersCount += 1
+    let number = observersCount
+    observers[number] = Observer(chatID: chatID, continuation: continuation)
+    continuation.onTermination = { _ in
+      // Owned by the queue; it ends at once.
+      Task { await self.endObserver(number) }
+    }
+    continuation.yield(messages.filter { $0.chatId == chatID })
+    return stream
+  }
+
+  private func endObserver(_ number: Int) { observers[number] = nil }
+
+  private func changed(_ chatID: String) {
+    let current = messages.filter { $0.chatId == chatID }
+    for observer in observers.values where observer.chatID == chatID {
+      observer.continuation.yield(current)
+    }
+  }
+
+  // MARK: Delivery
+
+  /// Delivers messages until the task is cancelled; returns at once if another task does so.
+  func run() async {
+    guard arrivals == nil else { return }
+    let (stream, continuation) = AsyncStream<String>.makeStream()
+    arrivals = continuation
+    defer { arrivals = nil }
+    for chatID in Set(messages.filter { $0.failure == nil }.map(\.chatId)) {
+      continuation.yield(chatID)
+    }
+    await withDiscardingTaskGroup { group in
+      for await chatID in stream {
+        guard lanes.insert(chatID).inserted else { continue }
+        group.addTask { await self.deliverAll(in: chatID) }
+      }
+    }
+  }
+
+  /// Ends all waits, because the connection is back.
+  func retryNow() {
+    for wait in waits.values { wait.cancel() }
+  }
+
+  private func deliverAll(in chatID: String) async {
+    var failures = 0
+    while !Task.isCancelled,
+      let message = messages.first(where: { $0.chatId == chatID && $0.failure == nil })
+    {
+      switch await deliver(message) {
+      case .delivered:
+        remove(message.id)
+        failures = 0
+      case .refused(let error):
+        refuse(message.id, error)
+        failures = 0
+      case .later:
+        failures += 1
+        await wait(afterFailures: failures, in: chatID)
+      }
+    }
+    lanes.remove(chatID)
+  }
+
+  private func wait(afterFailures failures: Int, in chatID: String) async {
+    let longest = min(Self.waitMax, Self.firstWait * (1 << min(failures - 1, 10)))
+    // Devices that were cut off together do not come back together.
+    let delay = longest * Double.random(in: 0.5...1)
+    // A task of its own, so that `retryNow` can end the wait. It ends with the wait at the latest.
+    let wait = Task { [pause] in
+      do { try await pause(delay) } catch { return }
+    }
+    waits[chatID] = wait
+    await withTaskCancellationHandler {
+      await wait.value
+    } onCancel: {
+      wait.cancel()
+    }
+    waits[chatID] = nil
+  }
+
+  /// The maximum number of messages, delivered or refused, that wait on one device.
+  private static let messagesMax = 1000
+  private static let firstWait: Duration = .seconds(1)
+  private static let waitMax: Duration = .seconds(30)
+}

@@ -1,0 +1,381 @@
+import AsyncAlgorithms
+public import FirestoreClient
+public import Foundation
+public import PsstModels
+
+/// The messages of the signed-in user's chats.
+///
+/// Sending works without a connection: a message is queued on the device, shown at once, and sent
+/// by `run()` as soon as the server can be reached.
+public struct MessageService: Sendable {
+  private let firestore: Firestore
+  private let uid: String
+  private let users: UserService
+  private let documents: DocumentReader
+  private let queue: MessageQueue
+  private let now: @Sendable () -> Date
+
+  /// Creates a service for the user with the given uid, as whom `firestore` acts.
+  ///
+  /// Messages that an earlier run of the app has left in `store` are sent first.
+  public init(
+    firestore: Firestore,
+    uid: String,
+    users: UserService,
+    store: any MessageQueueStore = MemoryMessageQueueStore(),
+    documents: DocumentReader = DocumentReader(),
+    pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) {
+    self.firestore = firestore
+    self.uid = uid
+    self.users = users
+    self.documents = documents
+    self.now = now
+    queue = MessageQueue(store: store, senderID: uid, pause: pause) { message in
+      await Self.deliver(message, to: firestore)
+    }
+  }
+
+  // MARK: Sending
+
+  /// Queues a message and returns it; `observeMessages(in:)` shows it at once as `.sending`.
+  ///
+  /// The message is sent in the order of the calls, and once, however often it is tried and even if
+  /// the app ends meanwhile. Throws `MessageError`: `tooLong`, `empty` or `queueFull`. Also throws
+  /// the error of a store that cannot keep the message, which is then not sent.
+  @discardableResult
+  public func sendMessage(
+    _ text: String,
+    in chatID: String,
+    media: MessageMedia? = nil
+  ) async throws -> QueuedMessage {
+    try Self.check(text, hasMedia: media != nil)
+    guard chatID.isDocumentID else { throw MessageError.chatNotFound }
+    return try await queue.add(
+      QueuedMessage(
+        id: "",
+        chatId: chatID,
+        senderID: uid,
+        text: text,
+        media: media,
+        queuedAt: Timestamp(now()) ?? Timestamp(microseconds: 0)
+      )
+    )
+  }
+
+  /// Sends queued messages until the task is cancelled.
+  ///
+  /// Run it in one task for as long as the user is signed in. While the server cannot be reached,
+  /// messages are tried again after a second, then less often, up to every 30 seconds.
+  public func run() async { await queue.run() }
+
+  /// Tries waiting messages now, for example because the device has a connection again.
+  public func retryNow() async { await queue.retryNow() }
+
+  /// Sends a message that was refused once more.
+  ///
+  /// Does nothing for a message that was not refused. Throws the error of the store.
+  public func retry(_ messageID: String) async throws { try await queue.retry(messageID) }
+
+  /// Removes a message that was refused, or that waits for its delivery.
+  public func discard(_ messageID: String) async { await queue.remove(messageID) }
+
+  private static func check(_ text: String, hasMedia: Bool) throws {
+    guard text.utf16.count <= textLengthMax else { throw MessageError.tooLong }
+    guard hasMedia || DisplayName.isVisible(text) else { throw MessageError.empty }
+  }
+
+  private static func deliver(
+    _ message: QueuedMessage,
+    to firestore: Firestore
+  ) async -> MessageQueue.Attempt {
+    var fields: [String: FieldValue] = [
+      "id": .value(message.id), "text": .value(message.text),
+      "senderID": .value(message.senderID), "timestamp": .serverTimestamp,
+      "readBy": .value([message.senderID]),
+    ]
+    if let media = message.media {
+      fields["mediaType"] = .value(MessageMedia.type)
+      fields["mediaURL"] = .value(media.url)
+      fields["mediaThumbnailURL"] = media.thumbnailURL.map { .value($0) }
+      fields["mediaSize"] = media.size.map { .value($0) }
+      fields["mediaDimensions"] = media.dimensions.map { .value($0) }
+    }
+    do {
+      try await firestore.collection(Chat.collection).document(message.chatId)
+        .collection(Message.collection).document(message.id).create(fields)
+      return .delivered
+    } catch {
+      switch try? AccessFailure(error) {
+      // An earlier attempt was made, and its confirmation lost.
+      case .alreadyExists: return .delivered
+      case nil, .offline, .conflict, .notAuthenticated: return .later
+      case let failure?: return .refused(MessageError(failure))
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  /// The last 100 messages of a chat now and after every change, the oldest first.
+  ///
+  /// The user's queued and refused messages come last.
+  public func observeMessages(in chatID: String) -> Observation<[ShownMessage]> {
+    let events = merge(
+      messagesQuery(chatID).limit(Self.pageSize).snapshots()
+        .map { Timeline.Event.stored(messages(in: $0).reversed()) },
+      QueuedMessages(queue: queue, chatID: chatID).map { Timeline.Event.queued($0) }
+    )
+    return Observation(
+      events,
+      errors: MessageError.self,
+      transforms: {
+        var timeline = Timeline()
+        return { event in
+          // What the server shows has been delivered, whatever became of its confirmation.
+          for id in timeline.take(event) { await queue.remove(id) }
+          return timeline.messages
+        }
+      }
+    )
+  }
+
+  /// Returns a page of the messages of a chat, the oldest first.
+  ///
+  /// `before` is the first message of the page after it; nil for the latest page. Throws
+  /// `MessageError`.
+  public func fetchMessages(
+    in chatID: String,
+    before: Message? = nil,
+    limit: Int = MessageService.pageSize
+  ) async throws -> [Message] {
+    try await MessageError.mapping {
+      var query = messagesQuery(chatID).limit(limit)
+      if let before {
+        query = query.order(by: "__name__", descending: true)
+          .start(after: before.timestamp, reference(before.id, in: chatID))
+      }
+      return messages(in: try await query.get()).reversed()
+    }
+  }
+
+  // MARK: Receipts
+
+  /// Marks messages as read by the signed-in user, except for their own.
+  ///
+  /// A message that was deleted meanwhile is left out. Throws `MessageError`.
+  public func markAsRead(_ messages: [Message], in chatID: String) async throws {
+    let unread = messages.filter(isUnread)
+    for start in stride(from: 0, to: unread.count, by: Self.pageSize) {
+      let page = unread[start..<min(start + Self.pageSize, unread.count)]
+      do {
+        var batch = firestore.batch()
+        for message in page { try addReceipt(of: message, in: chatID, to: &batch) }
+        try await batch.commit()
+      } catch let error as FirestoreError
+        where [.notFound, .permissionDenied].contains(error.code) && page.count > 1
+      {
+        // One of them was deleted meanwhile; the others are marked one by one.
+        for message in page { try await markAsRead(message, in: chatID) }
+      } catch {
+        throw try MessageError.of(error)
+      }
+    }
+  }
+
+  private func markAsRead(_ message: Message, in chatID: String) async throws {
+    try await MessageError.mapping {
+      var batch = firestore.batch()
+      try addReceipt(of: message, in: chatID, to: &batch)
+      do {
+        try await batch.commit()
+      } catch let error as FirestoreError
+        where [.notFound, .permissionDenied].contains(error.code)
+      {
+        // Without access to the chat, this throws.
+        guard try await !reference(message.id, in: chatID).get().exists else { throw error }
+      }
+    }
+  }
+
+  private func addReceipt(
+    of message: Message,
+    in chatID: String,
+    to batch: inout WriteBatch
+  ) throws {
+    try batch.update(reference(message.id, in: chatID), ["readBy": .arrayUnion(uid)])
+  }
+
+  /// Returns the number of unread messages among the last 100 of a chat.
+  ///
+  /// Throws `MessageError`.
+  public func unreadCount(in chatID: String) async throws -> Int {
+    try await fetchMessages(in: chatID).count(where: isUnread)
+  }
+
+  /// Returns for each member of a chat but the sender whether they have read a message.
+  ///
+  /// The members are in the order of the chat. Throws `MessageError`.
+  public func readDetails(of message: Message, in chat: Chat) async throws -> [ReadReceiptDetail] {
+    let others = chat.members.filter { $0 != message.senderID }
+    let known: [String: User]
+    do {
+      known = try await users.getUsers(others)
+    } catch let error as UserServiceError {
+      throw switch error {
+      case .networkError: MessageError.offline
+      case .notAuthenticated: MessageError.notAuthenticated
+      case .permissionDenied: MessageError.permissionDenied
+      default: MessageError.refused
+      }
+    }
+    return others.map { id in
+      ReadReceiptDetail(
+        id: id,
+        displayName: known[id]?.displayName ?? "",
+        photoURL: known[id]?.photoURL,
+        hasRead: message.readBy.contains(id)
+      )
+    }
+  }
+
+  private func isUnread(_ message: Message) -> Bool {
+    message.senderID != uid && !message.readBy.contains(uid)
+  }
+
+  // MARK: Editing
+
+  /// Changes the text of a message of the signed-in user; throws `MessageError`.
+  public func editMessage(_ messageID: String, in chatID: String, text: String) async throws {
+    try Self.check(text, hasMedia: false)
+    try await MessageError.mapping {
+      try await reference(messageID, in: chatID).update(["text": .value(text)])
+    }
+  }
+
+  /// Deletes a message of the signed-in user; throws `MessageError`.
+  public func deleteMessage(_ messageID: String, in chatID: String) async throws {
+    try await MessageError.mapping { try await reference(messageID, in: chatID).delete() }
+  }
+
+  // MARK: Helpers
+
+  private func collection(_ chatID: String) -> CollectionReference {
+    firestore.collection(Chat.collection).document(chatID).collection(Message.collection)
+  }
+
+  private func reference(_ id: String, in chatID: String) -> DocumentReference {
+    collection(chatID).document(id)
+  }
+
+  private func messagesQuery(_ chatID: String) -> DocumentQuery {
+    collection(chatID).order(by: "timestamp", descending: true)
+  }
+
+  private func messages(in snapshot: QuerySnapshot) -> [Message] {
+    snapshot.compactMap { snapshot in
+      var message = documents.read(snapshot, as: Message.self)?.value
+      message?.id = snapshot.id
+      return message
+    }
+  }
+
+  /// The number of messages of a page.
+  public static let pageSize = 100
+  /// The longest text in UTF-16 code units; the access rules have the same.
+  private static let textLengthMax = 10_000
+}
+
+/// A message as its sender's or a receiver's device shows it.
+public struct ShownMessage: Sendable, Hashable, Identifiable {
+  /// The message; before its delivery, its time is that of the device.
+  public var message: Message
+  /// The state of the delivery.
+  public var delivery: Delivery
+
+  /// The message's id, the same before and after the delivery.
+  public var id: String { message.id }
+
+  /// The states of a delivery.
+  public enum Delivery: Sendable, Hashable {
+    /// The message waits, or is on its way.
+    case sending
+    case delivered
+    /// The server refused the message; `MessageService.retry(_:)` sends it again.
+    case failed(MessageError)
+  }
+
+  init(_ message: Message) {
+    self.message = message
+    delivery = .delivered
+  }
+
+  init(_ queued: QueuedMessage) {
+    message = Message(
+      id: queued.id,
+      text: queued.text,
+      senderID: queued.senderID,
+      timestamp: queued.queuedAt,
+      readBy: [queued.senderID],
+      media: queued.media
+    )
+    delivery =
+      queued.failure.map { .failed(MessageError(rawValue: $0) ?? .refused) } ?? .sending
+  }
+}
+
+/// The messages of a chat as a device shows them, from what is stored and what is queued.
+private struct Timeline {
+  enum Event: Sendable {
+    case stored([Message])
+    case queued([QueuedMessage])
+  }
+
+  private var stored: [Message]?
+  private var queued: [QueuedMessage] = []
+
+  /// Takes a change, and returns the ids of queued messages that turn out to be delivered.
+  mutating func take(_ event: Event) -> [String] {
+    switch event {
+    case .stored(let messages): stored = messages
+    case .queued(let messages): queued = messages
+    }
+    let ids = Set(stored?.map(\.id) ?? [])
+    let delivered = queued.map(\.id).filter(ids.contains)
+    queued.removeAll { ids.contains($0.id) }
+    return delivered
+  }
+
+  /// The messages to show; nil until there are any, or the server has said that there are none.
+  var messages: [ShownMessage]? {
+    guard stored != nil || !queued.isEmpty else { return nil }
+    return (stored ?? []).map { ShownMessage($0) } + queued.map { ShownMessage($0) }
+  }
+}
+
+/// The queued messages of a chat, as a sequence that starts with its iteration.
+private struct QueuedMessages: AsyncSequence, Sendable {
+  typealias Element = [QueuedMessage]
+
+  let queue: MessageQueue
+  let chatID: String
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(queue: queue, chatID: chatID) }
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    let queue: MessageQueue
+    let chatID: String
+    private var stream: AsyncStream<[QueuedMessage]>.Iterator?
+
+    init(queue: MessageQueue, chatID: String) {
+      self.queue = queue
+      self.chatID = chatID
+    }
+
+    mutating func next() async -> [QueuedMessage]? {
+      if stream == nil { stream = await queue.messages(in: chatID).makeAsyncIterator() }
+      return await stream?.next()
+    }
+  }
+}
