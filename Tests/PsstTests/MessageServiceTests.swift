@@ -174,8 +174,18 @@ struct MessageServiceTests {
       try await Self.sending(carl) {
         var last: Shown = []
         while last.first?.delivery != .delivered { last = try await shown.next() ?? [] }
+        fixture.line.decide(nil)
         try await fixture.app("carl").messages.deleteMessage(sent.id, in: "c")
+        // What follows in the same chat shows that the queue has gone on.
+        await carl.messages.retryNow()
+        try await carl.messages.sendMessage("World", in: "c")
+        while last.first?.message.text != "World" || last.first?.delivery != .delivered {
+          last = try await shown.next() ?? []
+        }
+        #expect(last.count == 1)
       }
+      let stored = try await fixture.ids("chats/c/messages")
+      #expect(stored.count == 1)
     }
   }
 

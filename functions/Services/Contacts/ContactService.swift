@@ -98,7 +98,7 @@ public struct ContactService: Sendable {
         id: reference.id,
         displayName: name.text,
         placeholderEmail: email,
-        addedAt: result.commitTime
+        addedAt: result.serverTime
       )
     }
   }
@@ -231,7 +231,7 @@ public struct ContactService: Sendable {
       clientId: user.id,
       displayName: name.text,
       email: email,
-      addedAt: result.commitTime,
+      addedAt: result.serverTime,
       source: Client.trainerSource
     )
   }
@@ -286,4 +286,12 @@ public struct ContactService: Sendable {
   private static let contactsMax = 10_000
   /// The number of times an upgrade is tried while others change the same prospect.
   private static let attemptsMax = 5
+}
+
+extension CommitResult {
+  /// The server's time in the fields of the first write.
+  fileprivate var serverTime: Timestamp {
+    for case .timestamp(let time) in writeResults.first?.transformResults ?? [] { return time }
+    return commitTime
+  }
 }
