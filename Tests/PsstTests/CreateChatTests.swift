@@ -187,8 +187,7 @@ struct CreateChatTests {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
       let tina = fixture.app("tina")
-      for name in ["carl", "cora"] { try await tina.contacts.addClient(email: "\(name)@psst.app") }
-      // Tom is a trainer, and Carl is none of his clients.
+      // Carl is a client of neither trainer.
       let group = try await tina.chats.createChat(
         members: ["tina", "carl", "cora", "tom"],
         isGroup: true,
@@ -237,14 +236,24 @@ struct CreateChatTests {
   func groupChecked() async throws {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
+      let carl = fixture.app("carl").chats
       for members in [["carl", "tina"], ["carl", "cora", "tina"]] {
         await #expect(throws: ChatError.relationshipNotFound) {
-          try await fixture.app("carl").chats.createChat(members: members, isGroup: true)
+          try await carl.createChat(members: members, isGroup: true)
         }
       }
+      // Nor is adding the trainer afterwards.
+      let group = try await carl.createChat(members: ["cora"], isGroup: true)
+      let document = fixture.line.firestore.acting(as: UnsignedTokens(uid: "carl"))
+        .document("chats/\(group)")
+      await #expect(throws: FirestoreError.self) {
+        try await document.update(["members": .arrayUnion("tina")])
+      }
+      try await document.update(["members": .arrayUnion("cleo")])
       try await fixture.app("tina").contacts.addClient(email: "carl@psst.app")
-      try await fixture.app("carl").chats.createChat(members: ["cora", "tina"], isGroup: true)
-      #expect(try await fixture.ids("chats").count == 1)
+      try await document.update(["members": .arrayUnion("tina")])
+      try await carl.createChat(members: ["cora", "tina"], isGroup: true)
+      #expect(try await fixture.ids("chats").count == 2)
     }
   }
 
@@ -294,8 +303,8 @@ struct CreateChatTests {
       let chats = fixture.app("tina").chats
       let id = try await chats.createChat(members: ids, isGroup: true, name: "All")
       #expect(try await chats.getChat(id).members.count == 1500)
-      await #expect(throws: ChatError.relationshipNotFound) {
-        try await fixture.app("tina").chats.createChat(members: ids + ["carl"], isGroup: true)
+      await #expect(throws: ChatError.invalid("There is no user with the uid ghost.")) {
+        try await fixture.app("tina").chats.createChat(members: ids + ["ghost"], isGroup: true)
       }
     }
   }

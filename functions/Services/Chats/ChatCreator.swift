@@ -17,8 +17,8 @@ public struct ChatCreator: Sendable {
   /// Returns the chat that a request asks for, and creates it if necessary.
   ///
   /// Two people have one chat outside groups: the oldest, also if both ask at the same moment. While
-  /// `relationship_validation_enabled` covers the caller, everybody else in the chat must be a user
-  /// to whom the caller may talk. Throws `ChatCreationError` and `FirestoreError`.
+  /// `relationship_validation_enabled` covers the caller, the members must be users, and a trainer
+  /// and a client need a contact or a group that they share. Throws `ChatCreationError` and `FirestoreError`.
   public func create(_ request: CreateChatRequest, by uid: String) async throws -> CreateChatReply {
     let chat = try RequestedChat(request, by: uid)
     let isValidated = try await flags.isOn(.relationshipValidation, for: uid)
@@ -92,9 +92,10 @@ public struct ChatCreator: Sendable {
 
   // MARK: Groups
 
-  /// Throws if the caller may not talk to a member of a new group.
+  /// Throws if the caller may not bring a member into a group.
   ///
-  /// Otherwise a group would be the way around the check for chats of two.
+  /// A trainer may bring everybody; others bring a trainer only if they may talk to them. Otherwise
+  /// a group would be the way around the check for chats of two.
   private func checkGroup(_ chat: RequestedChat, of uid: String) async throws {
     let people = try await People([uid] + chat.others, firestore, documents, firestore.getAll)
     var peers: Set<String>?
@@ -108,8 +109,10 @@ public struct ChatCreator: Sendable {
         }
         return peers?.contains(other) == true ? "" : nil
       }
-      guard relation == .none else { continue }
-      throw people.isKnown(other) ? ChatCreationError.relationshipNotFound : .userNotFound(other)
+      guard people.isKnown(other) else { throw ChatCreationError.userNotFound(other) }
+      guard relation != .none || people.isTrainer(uid) else {
+        throw ChatCreationError.relationshipNotFound
+      }
     }
   }
 
@@ -272,6 +275,8 @@ private struct People {
   }
 
   func isKnown(_ uid: String) -> Bool { users[uid] != nil }
+
+  func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
 
   /// Returns the relation of two people; `sharedGroup` is asked only if it matters.
   func relation(
