@@ -473,6 +473,15 @@ func testSupport() -> [Target] {
         "NIOCore", "ServiceLifecycle", "UnixSignals",
       ]
     ),
+    .executableTarget(
+      name: "PsstApp",
+      dependencies: targetDependencies([
+        "PsstModels", "PsstServices", "FirestoreClient", "OutboundHTTP", "ArgumentParser",
+      ]),
+      path: "Tests/PsstApp",
+      packageAccess: false,
+      swiftSettings: strict()
+    ),
     program("Fuzz", in: "Tests", ["FuzzTargets"], exclude: ["words.dict"]),
     program(
       "SampleFunctions",
