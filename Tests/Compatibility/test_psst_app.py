@@ -85,7 +85,9 @@ def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("psst")
     for file in ("firestore.rules", "firestore.indexes.json"):
         shutil.copy(conftest.ROOT / file, folder)
-    with conftest.started_with_settings(folder, PSST_SEARCHES_PER_MINUTE="1000") as suite:
+    binary = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "psst-functions")
+    # As in production, a query without an index fails.
+    with conftest.started(folder, "--executable", binary, "--strict-indexes") as suite:
         yield suite
 
 
@@ -265,3 +267,14 @@ def test_the_assistant_streams_its_answer_or_says_why_not(suite, db, apps):
     assert "ok" in reply and "PSST_CHAT_MODEL" in reply["ok"][0] or reply["error"].startswith(
         "AIError.unavailable"), reply
     assert app.do("search", text="injuries") == []
+
+
+def test_who_creates_too_many_chats_is_told_when_to_go_on(suite, db, apps):
+    app, other = apps(), apps()
+    app.sign_up("carl", "client")
+    cora = other.sign_up("cora", "client")
+    replies = [app.ask("createChat", members=[cora]) for _ in range(31)]
+    assert all("ok" in reply for reply in replies[:30]), replies
+    assert replies[30]["error"].startswith("ChatError.tooManyRequests"), replies[30]
+    assert "try again in" in replies[30]["text"]
+    assert len({reply["ok"][0] for reply in replies[:30]}) == 1

@@ -21,7 +21,9 @@ struct SnapshotsTests {
     }
 
     private let streams: Mutex<[Stream]>
-    private let asked = Mutex<[(target: Google_Firestore_V1_Target, credential: FirestoreCredential)]>([])
+    private let asked = Mutex<
+      [(target: Google_Firestore_V1_Target, credential: FirestoreCredential)]
+    >([])
 
     init(_ streams: [Stream]) { self.streams = Mutex(streams) }
 

@@ -215,6 +215,40 @@ struct AuthenticationServiceTests {
     }
   }
 
+  @Test("Services act with tokens that are renewed, and never with those of the next user")
+  func sessionTokens() async throws {
+    try await AuthenticationFixture.run { fixture in
+      #expect(throws: AuthenticationError.notAuthenticated) { try fixture.service.tokens() }
+      let tina = try await fixture.signUp()
+      let tokens = try fixture.service.tokens()
+      #expect(try await tokens.idToken(replacing: nil) == tina.idToken)
+      #expect(try await tokens.idToken(replacing: "older") == tina.idToken)
+      // The server's clock is ahead, or it knows that the token was revoked.
+      try await fixture.suite.clock.advance(by: .seconds(1))
+      let renewed = try await tokens.idToken(replacing: tina.idToken)
+      #expect(renewed != tina.idToken)
+
+      try await fixture.suite.clock.advance(by: .seconds(3600))
+      fixture.line.breaks.withLock { $0 = (0, losesResponse: false) }
+      let error = await #expect(throws: FirestoreError.self) {
+        try await tokens.idToken(replacing: nil)
+      }
+      #expect(error?.code == .unavailable, "a listener waits for the connection")
+      #expect(try await tokens.idToken(replacing: nil) != renewed)
+
+      let users = UserService(firestore: fixture.suite.firestore.acting(as: tokens), uid: tina.uid)
+      #expect(try await users.getUser(tina.uid).displayName == "Tina")
+      fixture.service.signOut()
+      _ = try await fixture.signUp("eve@e.example", name: "Eve")
+      await #expect(throws: AuthenticationError.notAuthenticated) {
+        try await tokens.idToken(replacing: nil)
+      }
+      await #expect(throws: UserServiceError.notAuthenticated) {
+        try await users.updateUser(displayName: "Mallory")
+      }
+    }
+  }
+
   @Test("A reset of a password does not show who has an account")
   func reset() async throws {
     try await AuthenticationFixture.run { fixture in

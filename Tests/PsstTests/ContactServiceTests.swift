@@ -278,6 +278,31 @@ struct ContactServiceTests {
     }
   }
 
+  @Test("Two upgrades at once to different clients make one of them a client")
+  func upgradeToTwo() async throws {
+    try await PeopleFixture.run { fixture in
+      let contacts = fixture.app("tina").contacts
+      let id = try await contacts.addProspect(name: "Carl").id
+      let errors = await withTaskGroup(of: ContactError?.self) { group in
+        for email in ["carl@psst.app", "cora@psst.app"] {
+          group.addTask {
+            do {
+              try await contacts.upgradeProspectToClient(prospectId: id, email: email)
+              return nil
+            } catch {
+              return error as? ContactError ?? .refused("\(error)")
+            }
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(Set(errors) == [nil, .prospectNotFound])
+      let clients = try await contacts.getClients().map(\.id)
+      let stored = try await fixture.stored("contacts/tina/prospects/\(id)")
+      #expect(clients.map { .string($0) } == [stored?["convertedToClientId"]])
+    }
+  }
+
   @Test("An upgrade whose confirmation is lost is found by the next call")
   func unheardUpgrade() async throws {
     try await PeopleFixture.run { fixture in
@@ -306,7 +331,8 @@ struct ContactServiceTests {
       for (prospect, email, error) in [
         (id, "cora@psst.app", ContactError.alreadyExists), (id, "nobody@psst.app", .userNotFound),
         (id, "nowhere", .invalidEmail), (id, "tom@psst.app", .notAClient),
-        ("unknown", "carl@psst.app", .prospectNotFound), ("a/b", "carl@psst.app", .prospectNotFound),
+        ("unknown", "carl@psst.app", .prospectNotFound),
+        ("a/b", "carl@psst.app", .prospectNotFound),
       ] {
         await #expect(throws: error) {
           try await contacts.upgradeProspectToClient(prospectId: prospect, email: email)

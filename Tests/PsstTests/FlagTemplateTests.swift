@@ -16,7 +16,7 @@ struct FlagTemplateTests {
       ("seed", "carl", 97_775_841),
       ("relationship_validation_enabled", "u-1", 71_957_926),
       ("", "王伟", 44_942_040),
-      ("", "", 65_086_549)
+      ("", "", 65_086_549),
     ] as [(String, String, UInt64)]
   )
   func place(seed: String, id: String, place: UInt64) {
@@ -30,7 +30,8 @@ struct FlagTemplateTests {
       ("percent <= BELOW", false), ("percent > BELOW", true), ("percent > EDGE", false),
       ("percent between BELOW and EDGE", true), ("percent between EDGE and 100", false),
       ("percent('seed') <= 100 && percent <= 100", true), ("true", true), ("  true ", true),
-      ("percent <= 100 && percent <= 0", false), ("percent <= 100 && app.version.>(['1.0'])", false),
+      ("percent <= 100 && percent <= 0", false),
+      ("percent <= 100 && app.version.>(['1.0'])", false),
       ("device.os == 'ios'", false), ("", false), ("percent", false), ("percent <= 101", false),
       ("percent <= -1", false), ("percent <= many", false), ("percent('x <= 100", false),
       ("percent < 100", false), ("percent <= 100 &&", false), ("percent <= 100 100", false),

@@ -235,9 +235,11 @@ struct MessageQueueTests {
         message.id = id
         try store.save(message)
       }
-      let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-        .compactMap { $0 as? URL }.filter { $0.pathExtension == "json" }
-        .sorted { $0.path < $1.path }
+      let files = try #require(
+        FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+      )
+      .compactMap { $0 as? URL }.filter { $0.pathExtension == "json" }
+      .sorted { $0.path < $1.path }
       try Data("{\"message\":".utf8).write(to: files[0])
       // A copy under another name would be sent, and never removed.
       try FileManager.default.moveItem(

@@ -220,7 +220,10 @@ struct MessageServiceTests {
           shown.allSatisfy { $0.delivery == .delivered }
             && shown.contains { $0.id == first.id }
         }
-        #expect(last.map(\.id).contains(second.id) == failed.contains { $0.id == second.id && $0.delivery == .delivered })
+        #expect(
+          last.map(\.id).contains(second.id)
+            == failed.contains { $0.id == second.id && $0.delivery == .delivered }
+        )
       }
     }
   }

@@ -115,6 +115,9 @@ struct UserServiceTests {
       }
       let known = try await users.getUsers(["carl", "nobody", "carl", "cora"])
       #expect(known.keys.sorted() == ["carl", "cora"])
+      // Who signs up a moment later is found.
+      try await fixture.suite.firestore.document("users/nobody").set(["displayName": "Nobody"])
+      #expect(try await users.getUser("nobody").displayName == "Nobody")
     }
   }
 

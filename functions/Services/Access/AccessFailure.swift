@@ -12,6 +12,8 @@ enum AccessFailure: Sendable, Hashable {
   case conflict
   /// No response came, or the server could not act; the same call may succeed later.
   case offline
+  /// Too many calls, for the given reason; the same call may succeed later.
+  case busy(String)
   /// The server does not accept the request, and never will.
   case refused(String)
 
@@ -35,6 +37,7 @@ enum AccessFailure: Sendable, Hashable {
       case .notFound: .notFound
       case .alreadyExists: .alreadyExists
       case .failedPrecondition, .aborted: .conflict
+      case .resourceExhausted: .busy(message)
       case .invalidArgument, .outOfRange, .unimplemented: .refused(message)
       default: .offline
       }

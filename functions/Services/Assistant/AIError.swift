@@ -45,6 +45,7 @@ extension AIError: AccessError {
       case .notAuthenticated: .notAuthenticated
       case .permissionDenied: .permissionDenied
       case .notFound: .notFound("Not found")
+      case .busy: .rateLimitExceeded(retryAfter: nil)
       case .offline, .conflict, .alreadyExists: .unavailable(retryAfter: nil)
       case .refused(let reason): .openAIError(reason)
       }

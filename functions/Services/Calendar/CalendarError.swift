@@ -40,7 +40,7 @@ extension CalendarError: AccessError {
       case .notFound: .eventNotFound
       case .alreadyExists, .conflict: .refused("the event has changed meanwhile")
       case .offline: .networkError
-      case .refused(let reason): .refused(reason)
+      case .busy(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

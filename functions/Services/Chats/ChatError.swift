@@ -12,6 +12,8 @@ public enum ChatError: Error, Sendable, Hashable {
   case networkError
   /// Nobody is signed in, or the session has ended.
   case notAuthenticated
+  /// Too many calls; the given text says when to try again.
+  case tooManyRequests(String)
   /// The backend refused the request, for the given reason.
   case refused(String)
 
@@ -24,6 +26,7 @@ public enum ChatError: Error, Sendable, Hashable {
     case .permissionDenied: "You are not authorized to perform this action"
     case .networkError: "No internet connection"
     case .notAuthenticated: "Please sign in"
+    case .tooManyRequests(let text): text
     case .refused: "Something went wrong. Please try again"
     }
   }
@@ -43,6 +46,7 @@ extension ChatError: AccessError {
       case .notFound: .chatNotFound
       case .alreadyExists, .conflict: .refused("the chat has changed meanwhile")
       case .offline: .networkError
+      case .busy(let reason): .tooManyRequests(reason)
       case .refused(let reason): .refused(reason)
       }
   }

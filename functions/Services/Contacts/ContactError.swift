@@ -51,7 +51,7 @@ extension ContactError: AccessError {
       case .alreadyExists: .alreadyExists
       case .conflict: .refused("the contact has changed meanwhile")
       case .offline: .networkError
-      case .refused(let reason): .refused(reason)
+      case .busy(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

@@ -41,7 +41,7 @@ extension MessageError: AccessError {
       case .notAuthenticated: .notAuthenticated
       case .permissionDenied: .permissionDenied
       case .notFound: .chatNotFound
-      case .offline: .offline
+      case .offline, .busy: .offline
       case .alreadyExists, .conflict, .refused: .refused
       }
   }

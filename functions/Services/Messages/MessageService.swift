@@ -110,7 +110,7 @@ public struct MessageService: Sendable {
       switch try? AccessFailure(error) {
       // An earlier attempt was made, and its confirmation lost.
       case .alreadyExists: return .delivered
-      case nil, .offline, .conflict, .notAuthenticated: return .later
+      case nil, .offline, .busy, .conflict, .notAuthenticated: return .later
       case let failure?: return .refused(MessageError(failure))
       }
     }

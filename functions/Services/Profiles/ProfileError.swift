@@ -40,7 +40,7 @@ extension ProfileError: AccessError {
       case .notFound: .profileNotFound
       case .alreadyExists, .conflict: .refused("the profile has changed meanwhile")
       case .offline: .networkError
-      case .refused(let reason): .refused(reason)
+      case .busy(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

@@ -14,7 +14,7 @@ public final class UserService: Sendable {
   private let cache = Mutex<[String: Known]>([:])
 
   private struct Known {
-    var user: User?
+    var user: User
     var until: ContinuousClock.Instant
   }
 
@@ -139,10 +139,13 @@ public final class UserService: Sendable {
     firestore.collection(User.collection).document(id)
   }
 
-  /// Remembers and returns the user of a snapshot.
+  /// Remembers and returns the user of a snapshot; one who does not exist is asked for again.
   private func keep(_ snapshot: DocumentSnapshot) -> User? {
-    var user = documents.read(snapshot, as: User.self)?.value
-    user?.id = snapshot.id
+    guard var user = documents.read(snapshot, as: User.self)?.value else {
+      forget(snapshot.id)
+      return nil
+    }
+    user.id = snapshot.id
     let known = Known(user: user, until: now() + Self.cacheTime)
     cache.withLock { cache in
       if cache.count >= Self.cacheMax { cache = [:] }

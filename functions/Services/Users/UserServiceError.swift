@@ -43,7 +43,7 @@ extension UserServiceError: AccessError {
       case .alreadyExists: .documentAlreadyExists
       case .conflict: .refused("the document has changed meanwhile")
       case .offline: .networkError
-      case .refused(let reason): .refused(reason)
+      case .busy(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

@@ -1,0 +1,264 @@
+import FunctionsTesting
+import FirestoreClient
+import Foundation
+import OutboundHTTP
+import PsstModels
+import StatusCodes
+import Synchronization
+import Testing
+
+@testable import PsstServices
+
+/// The assistant and the callables, as the app uses them over HTTP.
+@Suite("Assistant service")
+struct AIServiceTests {
+  /// A server of callables whose responses are scripted.
+  private final class Functions: HTTPTransport {
+    typealias Answer = Result<OutboundResponse, OutboundHTTPError>
+    private let state: Mutex<(answers: [Answer], requests: [OutboundRequest])>
+
+    init(_ answers: [Answer]) { state = Mutex((answers, [])) }
+
+    var requests: [OutboundRequest] { state.withLock { $0.requests } }
+
+    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
+      try state.withLock { state in
+        state.requests.append(request)
+        guard !state.answers.isEmpty else { throw OutboundHTTPError(.failed, "no more answers") }
+        return try state.answers.removeFirst().get()
+      }
+    }
+
+    static func answer(_ json: String, _ status: Int = 200) -> Answer {
+      .success(OutboundResponse(status: status, body: Array(json.utf8)))
+    }
+
+    static func events(_ text: String) -> Answer {
+      .success(
+        OutboundResponse(
+          status: 200,
+          headers: ["content-type": "text/event-stream; charset=utf-8"],
+          body: Array(text.utf8)
+        )
+      )
+    }
+  }
+
+  /// Tokens that are renewed when the server refuses them.
+  private struct Tokens: IDTokenSource {
+    func idToken(replacing rejected: String?) async throws -> String {
+      rejected == nil ? "old" : "new"
+    }
+  }
+
+  private static func service(_ functions: Functions) -> AIService {
+    AIService(
+      firestore: Firestore(FirestoreSettings(project: "p", endpoint: "http://none.test")),
+      uid: "tina",
+      functions: CallableClient(
+        origin: "http://functions.test",
+        http: functions,
+        tokens: Tokens()
+      )
+    )
+  }
+
+  private static let reply = #"""
+    {"conversationId":"c1","reply":"Carl did.","sources":[],"actions":[{"id":"a1","action":
+    "sendMessage","parameters":{"text":"Hi"},"status":"proposed","expiresAt":17}],"usage":
+    {"promptTokens":1,"completionTokens":2,"totalTokens":3},"model":null,"degraded":false,
+    "note":null}
+    """#
+
+  @Test("A question has an id of its own, and its answer is read whole")
+  func ask() async throws {
+    let functions = Functions([
+      Functions.answer(#"{"result":\#(Self.reply)}"#),
+      Functions.answer(#"{"result":\#(Self.reply)}"#),
+      Functions.answer(#"{"result":\#(Self.reply)}"#),
+    ])
+    let service = Self.service(functions)
+    let reply = try await service.chatWithAI("Who?", conversationID: "c1")
+    #expect(reply.reply == "Carl did.")
+    #expect(reply.actions.map(\.status) == [.proposed])
+    #expect(reply.usage.totalTokens == 3)
+    _ = try await service.chatWithAI("Who?")
+    _ = try await service.chatWithAI("Who?", requestID: "again")
+
+    struct Body: Decodable { var data: ChatWithAIRequest }
+    let bodies = try functions.requests.map {
+      try JSONDecoder().decode(Body.self, from: Data($0.body)).data
+    }
+    #expect(bodies.map(\.conversationId) == ["c1", nil, nil])
+    #expect(Set(bodies.map(\.requestId)).count == 3)
+    #expect(bodies[2].requestId == "again")
+    #expect(functions.requests[0].url == "http://functions.test/chatWithAI")
+    #expect(functions.requests[0].headers["Authorization"] == "Bearer old")
+  }
+
+  @Test("Words are passed on as they come, then the answer is returned")
+  func stream() async throws {
+    let flat = Self.reply.replacing("\n", with: " ")
+    let functions = Functions([
+      Functions.events(
+        """
+        data: {"message":{"type":"text","text":"Carl "}}
+
+        : keep alive
+
+        data: {"message":{"type":"toolBegins","tool":"searchMessages"}}
+
+        data: {"message":{"type":"text","text":"did."}}
+
+        data: {"result":\(flat)}
+
+
+        """
+      )
+    ])
+    let words = Mutex<[String]>([])
+    let reply = try await Self.service(functions).chatWithAI("Who?") { chunk in
+      words.withLock { $0.append(chunk.text ?? chunk.tool ?? "") }
+    }
+    #expect(words.withLock { $0 } == ["Carl ", "searchMessages", "did."])
+    #expect(reply.reply == "Carl did.")
+    #expect(functions.requests[0].headers["Accept"] == "text/event-stream")
+  }
+
+  @Test("A stream that breaks off, or ends with an error, is an error")
+  func brokenStream() async throws {
+    let functions = Functions([
+      Functions.events("data: {\"message\":{\"type\":\"text\",\"text\":\"Carl\"}}\n\n"),
+      Functions.events(
+        """
+        data: {"message":{"type":"text","text":"Carl"}}
+
+        data: {"error":{"status":"RESOURCE_EXHAUSTED","message":"m","details":
+        """ + #"{"retryAfterSeconds":7}}}"# + "\n\n"
+      ),
+      Functions.answer(#"{"error":{"status":"UNAVAILABLE","message":"no model"}}"#, 503),
+    ])
+    let service = Self.service(functions)
+    for expected in [
+      AIError.unavailable(retryAfter: nil), .rateLimitExceeded(retryAfter: .seconds(7)),
+      .unavailable(retryAfter: nil),
+    ] {
+      await #expect(throws: expected) { try await service.chatWithAI("Who?") { _ in } }
+    }
+  }
+
+  @Test(
+    "Each failure is the error that the app can switch on, with its text",
+    arguments: [
+      (
+        429, #"{"status":"RESOURCE_EXHAUSTED","message":"m","details":{"retryAfterSeconds":3}}"#,
+        AIError.rateLimitExceeded(retryAfter: .seconds(3)),
+        "Too many questions. Please try again in 3 s"
+      ),
+      (
+        429, #"{"status":"RESOURCE_EXHAUSTED","message":"m","details":"odd"}"#,
+        .rateLimitExceeded(retryAfter: nil), "Too many questions. Please try again later"
+      ),
+      (
+        503, #"{"status":"UNAVAILABLE","message":"m"}"#, .unavailable(retryAfter: nil),
+        "The assistant is unavailable at the moment"
+      ),
+      (
+        400, #"{"status":"INVALID_ARGUMENT","message":"message must not be blank."}"#,
+        .openAIError("message must not be blank."), "message must not be blank."
+      ),
+      (404, #"{"status":"NOT_FOUND","message":"None."}"#, .notFound("None."), "None."),
+      (
+        403, #"{"status":"PERMISSION_DENIED","message":"m"}"#, .permissionDenied,
+        "You are not authorized to perform this action"
+      ),
+      (500, #"{"status":"INTERNAL","message":"INTERNAL"}"#, .openAIError("INTERNAL"), "INTERNAL"),
+    ]
+  )
+  func failures(status: Int, error: String, expected: AIError, text: String) async throws {
+    let functions = Functions([Functions.answer(#"{"error":\#(error)}"#, status)])
+    let thrown = await #expect(throws: AIError.self) {
+      try await Self.service(functions).summarizeChat("c1")
+    }
+    #expect(thrown == expected)
+    #expect(thrown?.errorDescription == text)
+  }
+
+  @Test("A refused token is renewed once; after that the user must sign in")
+  func tokens() async throws {
+    let refusal = Functions.answer(
+      #"{"error":{"status":"UNAUTHENTICATED","message":"Unauthenticated"}}"#,
+      401
+    )
+    let functions = Functions([
+      refusal,
+      Functions.answer(
+        #"{"result":{"results":[],"provider":"p","model":"m","degraded":false}}"#
+      ), refusal, refusal,
+    ])
+    let service = Self.service(functions)
+    #expect(try await service.semanticSearch("knee").results == [])
+    await #expect(throws: AIError.notAuthenticated) {
+      try await service.confirmAction("a1", accept: true)
+    }
+    #expect(
+      functions.requests.map { $0.headers["Authorization"] } == [
+        "Bearer old", "Bearer new", "Bearer old", "Bearer new",
+      ]
+    )
+  }
+
+  @Test("Without a connection, and behind a proxy's page, the assistant is unavailable")
+  func unreachable() async throws {
+    let functions = Functions([
+      .failure(OutboundHTTPError(.cannotConnect, "refused")),
+      Functions.answer("<html>Sign in to the hotel</html>"), Functions.answer("", 502),
+      Functions.answer("[]"), Functions.answer(#"{"result":{"odd":true}}"#),
+    ])
+    let service = Self.service(functions)
+    for _ in 0..<5 {
+      await #expect(throws: AIError.unavailable(retryAfter: nil)) {
+        try await service.suggestReminder(for: "m1", in: "c1")
+      }
+    }
+  }
+
+  @Test("The user's conversations are listed and observed, and nobody else's")
+  func conversations() async throws {
+    try await PeopleFixture.run { fixture in
+      let conversations = fixture.suite.firestore.collection("users/tina/ai_conversations")
+      for (id, minute) in [("old", 1), ("new", 2)] {
+        let time = Timestamp(microseconds: Int64(minute) * 60_000_000)
+        try await conversations.document(id).set(AIConversation(createdAt: time, updatedAt: time))
+      }
+      try await conversations.document("broken").set(["updatedAt": 5])
+      let tina = fixture.app("tina").assistant
+      #expect(try await tina.conversations().map(\.id) == ["new", "old"])
+
+      var observed = tina.observeMessages(in: "new").makeAsyncIterator()
+      #expect(try await observed.next() == [])
+      let question = AIMessage(
+        role: .user,
+        content: "Who?",
+        timestamp: Timestamp(microseconds: 1),
+        turnId: "t1"
+      )
+      try await conversations.document("new").collection("messages").document("t1-question")
+        .set(question)
+      #expect(try await observed.next() == [question])
+
+      let carl = AIService(
+        firestore: fixture.line.firestore.acting(as: UnsignedTokens(uid: "carl")),
+        uid: "tina",
+        functions: CallableClient(
+          origin: "http://functions.test",
+          http: Functions([]),
+          tokens: Tokens()
+        )
+      )
+      await #expect(throws: AIError.permissionDenied) { try await carl.conversations() }
+      var other = carl.observeMessages(in: "new").makeAsyncIterator()
+      await #expect(throws: AIError.permissionDenied) { try await other.next() }
+    }
+  }
+}
