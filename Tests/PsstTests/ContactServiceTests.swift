@@ -1,6 +1,7 @@
 import FunctionsTesting
 import FirestoreClient
 import PsstModels
+import Synchronization
 import Testing
 
 @testable import PsstServices
@@ -386,6 +387,36 @@ struct ContactServiceTests {
       let found = try await contacts.searchContacts(query: "carl")
       #expect(found.count == 2)
       #expect(found.contains { $0 is Client } && found.contains { $0 is Prospect })
+    }
+  }
+
+  @Test("A search reads the contacts every five seconds, and again after each own change")
+  func searchWhileTyping() async throws {
+    try await PeopleFixture.run { fixture in
+      let time = Mutex(ContinuousClock.now)
+      let firestore = fixture.line.firestore.acting(as: UnsignedTokens(uid: "tina"))
+      let contacts = ContactService(
+        firestore: firestore,
+        uid: "tina",
+        users: UserService(firestore: firestore, uid: "tina"),
+        now: { time.withLock { $0 } }
+      )
+      func found() async throws -> [String] {
+        try await contacts.searchContacts(query: "c").map(\.displayName)
+      }
+      #expect(try await found() == [])
+      let carl = try await contacts.addClient(email: "carl@psst.app")
+      #expect(try await found() == ["Carl"])
+      // Another device adds a contact.
+      try await fixture.app("tina").contacts.addClient(email: "cora@psst.app")
+      #expect(try await found() == ["Carl"])
+      fixture.line.setOffline(true)
+      #expect(try await found() == ["Carl"])
+      fixture.line.setOffline(false)
+      time.withLock { $0 += .seconds(6) }
+      #expect(try await Set(found()) == ["Carl", "Cora"])
+      try await contacts.removeClient(carl.id)
+      #expect(try await found() == ["Cora"])
     }
   }
 

@@ -12,8 +12,8 @@ import Testing
 
 /// Trainers, clients and their app's services, under the project's access rules.
 ///
-/// Tina and Tom are trainers, Carl, Cora and Cleo are clients. Olga has no role. Each has an address
-/// such as `carl@psst.app`.
+/// Tina and Tom are trainers, Carl, Cora and Cleo are clients. Olga has no role. Each has an
+/// address such as `carl@psst.app`.
 struct PeopleFixture: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions

@@ -18,9 +18,9 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
   public var createdAt: Timestamp?
   /// The time of the last change, apart from messages.
   public var updatedAt: Timestamp?
-  /// The id of the group that lets a trainer and a client talk without a contact; set by the server.
+  /// The id of the group that lets a trainer and a client talk without a contact.
   ///
-  /// It counts for as long as both are members of the group.
+  /// Only the server sets it. It counts for as long as both are members of the group.
   public var sharedGroupId: String?
   /// The members and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []

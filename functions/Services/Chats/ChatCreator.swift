@@ -16,9 +16,10 @@ public struct ChatCreator: Sendable {
 
   /// Returns the chat that a request asks for, and creates it if necessary.
   ///
-  /// Two people have one chat outside groups: the oldest, also if both ask at the same moment. While
-  /// `relationship_validation_enabled` covers the caller, the members must be users, and a trainer
-  /// and a client need a contact or a group that they share. Throws `ChatCreationError` and `FirestoreError`.
+  /// Two people have one chat outside groups: the oldest, also if both ask at the same moment.
+  /// While `relationship_validation_enabled` covers the caller, the members must be users, and a
+  /// trainer and a client need a contact or a group that they share. Throws `ChatCreationError` and
+  /// `FirestoreError`.
   public func create(_ request: CreateChatRequest, by uid: String) async throws -> CreateChatReply {
     let chat = try RequestedChat(request, by: uid)
     let isValidated = try await flags.isOn(.relationshipValidation, for: uid)

@@ -1,5 +1,6 @@
 public import FirestoreClient
 public import PsstModels
+import Synchronization
 
 /// The contacts of the signed-in trainer: clients and prospects.
 ///
@@ -9,18 +10,21 @@ public struct ContactService: Sendable {
   private let trainerID: String
   private let users: UserService
   private let documents: DocumentReader
+  private let searched: SearchedContacts
 
   /// Creates a service for the trainer with the given uid, as whom `firestore` acts.
   public init(
     firestore: Firestore,
     uid: String,
     users: UserService,
-    documents: DocumentReader = DocumentReader()
+    documents: DocumentReader = DocumentReader(),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.firestore = firestore
     trainerID = uid
     self.users = users
     self.documents = documents
+    searched = SearchedContacts(now: now)
   }
 
   // MARK: Clients
@@ -31,7 +35,7 @@ public struct ContactService: Sendable {
   @discardableResult
   public func addClient(email: String) async throws -> Client {
     let user = try await client(email: email)
-    return try await ContactError.mapping {
+    return try await changing {
       try await add(user)
     }
   }
@@ -41,7 +45,7 @@ public struct ContactService: Sendable {
   /// A record of the removal keeps migrations from adding the client again. Throws `ContactError`,
   /// for example `clientNotFound`.
   public func removeClient(_ clientID: String) async throws {
-    try await ContactError.mapping {
+    try await changing {
       guard clientID.isUserID else { throw ContactError.clientNotFound }
       var batch = firestore.batch()
       try batch.delete(reference(clientID), .exists)
@@ -81,7 +85,7 @@ public struct ContactService: Sendable {
   @discardableResult
   public func addProspect(name: String) async throws -> Prospect {
     guard let name = DisplayName(name) else { throw ContactError.invalidName }
-    return try await ContactError.mapping {
+    return try await changing {
       let reference = collection(Prospect.collection).document()
       let email = Self.placeholderEmail(of: name)
       var batch = firestore.batch()
@@ -117,7 +121,7 @@ public struct ContactService: Sendable {
     let user = try await client(email: email)
     guard prospectId.isDocumentID else { throw ContactError.prospectNotFound }
     let prospect = collection(Prospect.collection).document(prospectId)
-    return try await ContactError.mapping {
+    return try await changing {
       for _ in 0..<Self.attemptsMax {
         let snapshots = try await firestore.getAll([prospect, reference(user.id)])
         let (stored, contact) = (snapshots[0], snapshots[1])
@@ -150,7 +154,7 @@ public struct ContactService: Sendable {
 
   /// Deletes a prospect; throws `ContactError`, for example `prospectNotFound`.
   public func deleteProspect(_ prospectID: String) async throws {
-    try await ContactError.mapping {
+    try await changing {
       guard prospectID.isDocumentID else { throw ContactError.prospectNotFound }
       do {
         try await collection(Prospect.collection).document(prospectID).delete(.exists)
@@ -177,16 +181,25 @@ public struct ContactService: Sendable {
   /// Returns the clients and prospects whose name contains every word of the query.
   ///
   /// Case, accents and width do not matter. A blank query returns all, and names that begin with
-  /// the query come first. Throws `ContactError`. An app that observes its contacts can search
-  /// them with `ContactSearch` instead, without reading them again.
+  /// the query come first. The contacts are read at most every five seconds, so that a search can
+  /// follow each letter that the trainer types; own changes count at once. Throws `ContactError`.
+  /// An app that observes its contacts can search them with `ContactSearch` instead.
   public func searchContacts(query: String) async throws -> [any Contact] {
-    async let clients = getClients()
-    async let prospects = getProspects()
-    let contacts: [any Contact] = try await clients + prospects
+    let contacts = try await searched.contacts {
+      async let clients = getClients()
+      async let prospects = getProspects()
+      return try await clients + prospects
+    }
     return ContactSearch(query).matches(in: contacts)
   }
 
   // MARK: Helpers
+
+  /// Makes changes as the trainer; the next search reads the contacts again, whatever happens.
+  private func changing<Output>(_ changes: () async throws -> Output) async throws -> Output {
+    defer { searched.forget() }
+    return try await ContactError.mapping(changes)
+  }
 
   private func client(email: String) async throws -> User {
     let user: User?
@@ -294,4 +307,46 @@ extension CommitResult {
     for case .timestamp(let time) in writeResults.first?.transformResults ?? [] { return time }
     return commitTime
   }
+}
+
+/// The contacts of the last search, for a few seconds.
+private final class SearchedContacts: Sendable {
+  private struct State {
+    var contacts: [any Contact]?
+    var until: ContinuousClock.Instant?
+    /// The number of changes, by which a list that was read before a change is not kept.
+    var changes = 0
+  }
+
+  private let state = Mutex(State())
+  private let now: @Sendable () -> ContinuousClock.Instant
+
+  init(now: @escaping @Sendable () -> ContinuousClock.Instant) {
+    self.now = now
+  }
+
+  func contacts(_ read: () async throws -> [any Contact]) async throws -> [any Contact] {
+    let (known, changes) = state.withLock { state in
+      let isKnown = state.until.map { $0 > now() } ?? false
+      return (isKnown ? state.contacts : nil, state.changes)
+    }
+    if let known { return known }
+    let contacts = try await read()
+    state.withLock { state in
+      guard state.changes == changes else { return }
+      state.contacts = contacts
+      state.until = now() + Self.lifetime
+    }
+    return contacts
+  }
+
+  func forget() {
+    state.withLock { state in
+      state.contacts = nil
+      state.until = nil
+      state.changes += 1
+    }
+  }
+
+  private static let lifetime: Duration = .seconds(5)
 }
