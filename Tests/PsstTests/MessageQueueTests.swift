@@ -93,6 +93,7 @@ struct MessageQueueTests {
     // The clock of the device goes back between the runs.
     let second = Self.queue(server, store)
     _ = try await second.add(Self.message("m6", at: 0))
+    #expect(store.load().map(\.text) == (1...6).map { "m\($0)" })
     await Self.running(second) {
       await server.until { server.taken.count == 6 }
     }

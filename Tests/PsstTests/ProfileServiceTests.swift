@@ -100,24 +100,43 @@ struct ProfileServiceTests {
     }
   }
 
-  @Test("Corrections at once, beside those of the server, are all kept")
+  @Test("A correction keeps what the server has added meanwhile")
   func atOnce() async throws {
     try await Self.run { fixture, profiles in
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await profiles.confirmItem("g1", of: "carl") }
-        group.addTask { try await profiles.removeItem("i1", of: "carl") }
-        group.addTask { try await profiles.markReviewed("carl") }
-        group.addTask {
-          try await fixture.suite.firestore.document(Self.path)
-            .update(["travel": .value([Self.item("t1", .travel, "In Rome")])])
+      fixture.line.decide { commit in
+        .none {
+          guard commit == 1 else { return }
+          let goals = [Self.item("g1", .goals, "Run a marathon"), Self.item("g3", .goals, "Ski")]
+          try await fixture.suite.firestore.document(Self.path).update([
+            "goals": .value(goals), "totalItems": 3,
+          ])
         }
-        try await group.waitForAll()
       }
-      let profile = try await profiles.getProfile(of: "carl")
+      try await profiles.confirmItem("g1", of: "carl")
+      var profile = try await profiles.getProfile(of: "carl")
+      #expect(profile.goals.map(\.id) == ["g1", "g3"])
       #expect(profile.goals.map(\.confirmed) == [true, nil])
-      #expect(profile.injuries == [] && profile.removedItemIds == ["i1"])
+
+      fixture.line.decide(nil)
+      try await profiles.markReviewed("carl")
+      profile = try await profiles.getProfile(of: "carl")
       #expect(profile.lastReviewedAt != nil)
-      #expect(profile.travel.map(\.id) == ["t1"])
+    }
+  }
+
+  @Test("A profile that changes all the time is left to the next attempt")
+  func alwaysChanging() async throws {
+    try await Self.run { fixture, profiles in
+      fixture.line.decide { _ in
+        .none {
+          try await fixture.suite.firestore.document(Self.path).update([
+            "updatedAt": .value(fixture.suite.clock.now), "totalItems": .increment(1),
+          ])
+        }
+      }
+      await #expect(throws: ProfileError.networkError) {
+        try await profiles.confirmItem("g1", of: "carl")
+      }
     }
   }
 
