@@ -123,6 +123,9 @@ extension MessageFunctions {
   /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, when the user exceeds
   /// the limit of calls per minute.
   func countCall(of uid: String) async throws {
+    guard uid.isUserID else {
+      throw CallableError(.permissionDenied, "This uid is not valid for users of the app.")
+    }
     do {
       try await services.searchLimit.count(uid)
     } catch let error as SearchLimitError {

@@ -148,7 +148,7 @@ actor App {
 /// Writes each value of an observation, and the error that ends it.
 private func observe<Element>(
   _ name: String,
-  _ observation: Observation<Element>,
+  _ observation: Updates<Element>,
   _ items: @Sendable (Element) -> [String]
 ) async {
   do {

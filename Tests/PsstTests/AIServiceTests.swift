@@ -164,6 +164,16 @@ struct AIServiceTests {
         "The assistant is unavailable at the moment"
       ),
       (
+        429,
+        #"{"status":"RESOURCE_EXHAUSTED","message":"m","details":{"retryAfterSeconds":1e300}}"#,
+        .rateLimitExceeded(retryAfter: nil), "Too many questions. Please try again later"
+      ),
+      (
+        429,
+        #"{"status":"RESOURCE_EXHAUSTED","message":"m","details":{"retryAfterSeconds":-1e19}}"#,
+        .rateLimitExceeded(retryAfter: nil), "Too many questions. Please try again later"
+      ),
+      (
         400, #"{"status":"INVALID_ARGUMENT","message":"message must not be blank."}"#,
         .openAIError("message must not be blank."), "message must not be blank."
       ),
@@ -213,12 +223,29 @@ struct AIServiceTests {
     let functions = Functions([
       .failure(OutboundHTTPError(.cannotConnect, "refused")),
       Functions.answer("<html>Sign in to the hotel</html>"), Functions.answer("", 502),
-      Functions.answer("[]"), Functions.answer(#"{"result":{"odd":true}}"#),
     ])
     let service = Self.service(functions)
-    for _ in 0..<5 {
+    for _ in 0..<3 {
       await #expect(throws: AIError.unavailable(retryAfter: nil)) {
         try await service.suggestReminder(for: "m1", in: "c1")
+      }
+    }
+  }
+
+  @Test("An answer in an unknown form is no lost connection")
+  func unknownForm() async throws {
+    let functions = Functions([
+      Functions.answer("[]"), Functions.answer(#"{"result":{"odd":true}}"#),
+      Functions.answer("<html>There is no such function</html>", 404),
+    ])
+    let service = Self.service(functions)
+    for _ in 0..<3 {
+      let error = await #expect(throws: AIError.self) {
+        try await service.suggestReminder(for: "m1", in: "c1")
+      }
+      guard case .openAIError = error else {
+        Issue.record("\(String(describing: error))")
+        continue
       }
     }
   }

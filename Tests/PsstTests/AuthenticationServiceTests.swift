@@ -1,4 +1,5 @@
 import FirestoreClient
+import Foundation
 import FunctionsTesting
 import Synchronization
 @testable import PsstFunctions
@@ -212,6 +213,41 @@ struct AuthenticationServiceTests {
         try await fixture.service.idToken()
       }
       #expect(fixture.service.currentUser == nil)
+    }
+  }
+
+  @Test("A session is told with each change, and can be kept for the next start")
+  func keptSession() async throws {
+    try await AuthenticationFixture.run { fixture in
+      var sessions = fixture.service.observeSession().makeAsyncIterator()
+      #expect(await sessions.next() == .some(nil))
+      let tina = try await fixture.signUp()
+      #expect(await sessions.next() == tina)
+      let kept = try JSONEncoder().encode(tina)
+      #expect(try JSONDecoder().decode(AuthenticationService.Session.self, from: kept) == tina)
+
+      try await fixture.suite.clock.advance(by: .seconds(3600))
+      let token = try await fixture.service.idToken()
+      #expect(await sessions.next()??.idToken == token)
+      fixture.service.signOut()
+      #expect(await sessions.next() == .some(nil))
+    }
+  }
+
+  @Test("After a sign-out a listener shows nothing more")
+  func listenerAfterSignOut() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let tina = try await fixture.signUp()
+      let users = UserService(
+        firestore: fixture.suite.firestore.acting(as: try fixture.service.tokens()),
+        uid: tina.uid
+      )
+      var observed = users.observeUser(tina.uid).makeAsyncIterator()
+      #expect(try await observed.next()??.displayName == "Tina")
+      fixture.service.signOut()
+      _ = try await fixture.signUp("eve@e.example", name: "Eve")
+      try await fixture.suite.firestore.document("users/\(tina.uid)").update(["displayName": "T"])
+      await #expect(throws: UserServiceError.notAuthenticated) { try await observed.next() }
     }
   }
 

@@ -49,7 +49,7 @@ struct ContactServiceTests {
       ),
       ("nobody@psst.app", .userNotFound, "User not found. Client must have a Psst account"),
       ("josé@exämple.org", .userNotFound, "User not found. Client must have a Psst account"),
-      ("tina@psst.app", .notAClient, "This user is a trainer. Only clients can be added"),
+      ("tina@psst.app", .ownAddress, "This is your own email address"),
       ("tom@psst.app", .notAClient, "This user is a trainer. Only clients can be added"),
       ("olga@psst.app", .notAClient, "This user is a trainer. Only clients can be added"),
     ]

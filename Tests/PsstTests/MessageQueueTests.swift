@@ -46,7 +46,7 @@ struct MessageQueueTests {
     func take(_ message: QueuedMessage) -> MessageQueue.Attempt {
       defer { continuation.yield() }
       return state.withLock { state in
-        let answer = state.answers[message.text] ?? .delivered
+        let answer = state.answers[message.text] ?? .delivered(at: nil)
         if case .delivered = answer { state.taken.append(message.text) }
         return answer
       }
@@ -173,13 +173,14 @@ struct MessageQueueTests {
     #expect(store.load() == [])
   }
 
-  @Test("More messages than fit are refused, and the queue works on")
+  @Test("A chat with too many messages takes no other chat's place")
   func full() async throws {
     let server = Server()
     let queue = Self.queue(server)
-    for _ in 0..<1000 { _ = try await queue.add(Self.message("m")) }
+    for _ in 0..<500 { _ = try await queue.add(Self.message("m")) }
     await #expect(throws: MessageError.queueFull) { try await queue.add(Self.message("m")) }
-    await Self.running(queue) { await server.until { server.taken.count == 1000 } }
+    _ = try await queue.add(Self.message("m", in: "c2"))
+    await Self.running(queue) { await server.until { server.taken.count == 501 } }
     _ = try await queue.add(Self.message("m"))
   }
 
@@ -192,6 +193,46 @@ struct MessageQueueTests {
       await Self.running(queue) { await server.until { server.taken.count == 20 } }
     }
     #expect(Set(server.taken).count == server.taken.count)
+  }
+
+  @Test("A run that begins before the one before has ended takes its place")
+  func restarted() async throws {
+    let server = Server()
+    let queue = Self.queue(server)
+    server.answer("m1", .later)
+    _ = try await queue.add(Self.message("m1"))
+    let first = Task { await queue.run() }
+    await server.until { server.waits.count == 1 }
+    let second = Task { await queue.run() }
+    first.cancel()
+    await first.value
+    server.answer("m1", nil)
+    _ = try await queue.add(Self.message("m2", in: "c2"))
+    await server.until { Set(server.taken) == ["m1", "m2"] }
+    // A waiting run can be cancelled, too.
+    let third = Task { await queue.run() }
+    third.cancel()
+    await third.value
+    second.cancel()
+    await second.value
+  }
+
+  @Test("A message that the server fails at again and again counts as refused")
+  func mistakes() async throws {
+    let server = Server()
+    let store = MemoryMessageQueueStore()
+    let queue = Self.queue(server, store)
+    server.answer("m1", .failed)
+    _ = try await queue.add(Self.message("m1"))
+    _ = try await queue.add(Self.message("m2"))
+    await Self.running(queue) {
+      for attempt in 1...10 {
+        await server.until { server.waits.count == attempt }
+        await queue.retryNow()
+      }
+      await server.until { server.taken == ["m2"] }
+    }
+    #expect(store.load().map(\.failure) == ["refused"])
   }
 
   // MARK: Files
@@ -280,8 +321,8 @@ struct MessageQueueTests {
       try Data().write(to: file)
       let queue = Self.queue(Server(), FileMessageQueueStore(folder: file, uid: "carl"))
       await #expect(throws: (any Error).self) { try await queue.add(Self.message("Hi")) }
-      var observed = await queue.messages(in: "c1").makeAsyncIterator()
-      #expect(await observed.next() == [])
+      var observed = await queue.contents(of: "c1").makeAsyncIterator()
+      #expect(await observed.next()?.queued == [])
     }
   }
 

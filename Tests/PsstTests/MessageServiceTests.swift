@@ -36,7 +36,7 @@ struct MessageServiceTests {
 
   /// Waits for the first list of messages that satisfies a condition.
   private static func first(
-    _ messages: Observation<Shown>,
+    _ messages: Updates<Shown>,
     where holds: (Shown) -> Bool
   ) async throws -> Shown {
     for try await shown in messages where holds(shown) { return shown }
@@ -89,6 +89,49 @@ struct MessageServiceTests {
       }
       let stored = try #require(try await fixture.stored("chats/c/messages/\(sent.id)"))
       #expect(Set(stored.keys) == ["id", "text", "senderID", "timestamp", "readBy"])
+    }
+  }
+
+  @Test("A message is shown without a gap while it goes to the server and back")
+  func noGap() async throws {
+    try await Self.run { fixture in
+      let carl = fixture.app("carl")
+      var shown = carl.messages.observeMessages(in: "c").makeAsyncIterator()
+      _ = try await shown.next()
+      try await Self.sending(carl) {
+        for number in 1...20 {
+          try await carl.messages.sendMessage("m\(number)", in: "c")
+          var last: [ShownMessage] = []
+          repeat {
+            last = try await shown.next() ?? []
+            #expect(last.count >= number - 1)
+            let isThere = last.count == number
+            if isThere, last.last?.delivery == .delivered { break }
+            // Once it is shown, it stays.
+            while true {
+              last = try await shown.next() ?? []
+              if isThere { #expect(last.count == number) }
+              if last.last?.delivery == .delivered, last.count == number { break }
+            }
+          } while last.last?.delivery != .delivered
+        }
+      }
+    }
+  }
+
+  @Test("A deleted message that was just sent does not stay on the screen")
+  func sentAndDeleted() async throws {
+    try await Self.run { fixture in
+      let carl = fixture.app("carl")
+      try await Self.sending(carl) {
+        let sent = try await carl.messages.sendMessage("Oops", in: "c")
+        _ = try await Self.first(carl.messages.observeMessages(in: "c")) {
+          $0.first?.delivery == .delivered
+        }
+        try await carl.messages.deleteMessage(sent.id, in: "c")
+        let shown = try await Self.first(carl.messages.observeMessages(in: "c")) { _ in true }
+        #expect(shown == [])
+      }
     }
   }
 
@@ -376,6 +419,65 @@ struct MessageServiceTests {
     }
   }
 
+  @Test("A message whose readers are malformed keeps no other from being read")
+  func malformedReaders() async throws {
+    try await Self.run { fixture in
+      for (minute, id) in ["m1", "m2", "m3"].enumerated() {
+        try await Self.say(id, fixture, minute: Int64(minute))
+      }
+      try await fixture.suite.firestore.document("chats/c/messages/m2").update(["readBy": "x"])
+      let carl = fixture.app("carl").messages
+      // As an app that has read the list before it was malformed.
+      let page = try await carl.fetchMessages(in: "c").map { message in
+        var message = message
+        message.readBy = []
+        return Message(
+          id: message.id,
+          text: message.text,
+          senderID: message.senderID,
+          timestamp: message.timestamp
+        )
+      }
+      try await carl.markAsRead(page, in: "c")
+      #expect(try await carl.fetchMessages(in: "c").map(\.readBy) == [["carl"], [], ["carl"]])
+      #expect(try await carl.unreadCount(in: "c") == 0)
+    }
+  }
+
+  @Test("A page without a readable message is not the end")
+  func unreadablePage() async throws {
+    try await Self.run { fixture in
+      try await Self.say("m0", fixture)
+      for number in 1...5 {
+        try await fixture.suite.firestore.document("chats/c/messages/m\(number)").set([
+          "text": 7, "senderID": "cora", "timestamp": .serverTimestamp,
+        ])
+      }
+      let page = try await fixture.app("carl").messages.fetchMessages(in: "c", limit: 2)
+      #expect(page.map(\.id) == ["m0"])
+    }
+  }
+
+  @Test("A message of the far future, which would hide all others, is refused")
+  func future() async throws {
+    try await Self.run { fixture in
+      let now = fixture.suite.clock.now.microseconds
+      for (minutes, isAllowed) in [(59, true), (61, false), (4_000_000_000, false)] {
+        let fields: [String: FieldValue] = [
+          "text": "Hi", "senderID": "carl", "readBy": ["carl"],
+          "timestamp": .value(Timestamp(microseconds: now + Int64(minutes) * 60_000_000)),
+        ]
+        let document = fixture.line.firestore.acting(as: UnsignedTokens(uid: "carl"))
+          .document("chats/c/messages/at-\(minutes)")
+        if isAllowed {
+          try await document.create(fields)
+        } else {
+          await #expect(throws: FirestoreError.self) { try await document.create(fields) }
+        }
+      }
+    }
+  }
+
   @Test("A sender edits and deletes their own message, and nobody else's")
   func edit() async throws {
     try await Self.run { fixture in
@@ -392,6 +494,14 @@ struct MessageServiceTests {
       #expect(try await cora.fetchMessages(in: "c").map(\.text) == ["Hi there"])
       try await carl.deleteMessage("m1", in: "c")
       #expect(try await cora.fetchMessages(in: "c") == [])
+      // A second tap.
+      try await carl.deleteMessage("m1", in: "c")
+      await #expect(throws: MessageError.messageNotFound) {
+        try await carl.editMessage("m1", in: "c", text: "Hi")
+      }
+      await #expect(throws: MessageError.permissionDenied) {
+        try await fixture.app("tina").messages.deleteMessage("m1", in: "c")
+      }
     }
   }
 }

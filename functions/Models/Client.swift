@@ -4,7 +4,7 @@ public import FirestoreClient
 public struct Client: StoredDocument, Contact, Hashable {
   /// The client's uid, which is also the document's id; empty if missing.
   public var id: String
-  /// The client's uid, again; empty if unreadable.
+  /// A copy of `id`; empty if unreadable.
   public var clientId: String
   /// The name that the trainer sees; empty if missing or unreadable.
   public var displayName: String

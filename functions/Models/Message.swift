@@ -22,7 +22,7 @@ public struct Message: StoredDocument, Hashable, Identifiable {
   public var mediaSize: Int?
   /// The width and height of the attachment in pixels.
   public var mediaDimensions: MediaDimensions?
-  /// The fields and readers that could not be read.
+  /// The fields and elements of `readBy` that could not be decoded.
   public private(set) var unreadable: [ValueCodingError] = []
 
   /// Creates a message, by default without readers or an attachment.

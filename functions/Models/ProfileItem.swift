@@ -1,7 +1,7 @@
 public import FirestoreClient
 
 /// A fact about a client, with the message that stated it.
-public struct ProfileItem: Codable, Sendable, Hashable {
+public struct ProfileItem: Codable, Sendable, Hashable, Identifiable {
   /// The fact's id, the same each time the fact is found in the same message.
   public var id: String
   /// The fact in a few words.

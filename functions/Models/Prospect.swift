@@ -4,11 +4,11 @@ public import FirestoreClient
 public struct Prospect: StoredDocument, Contact, Hashable {
   /// The document's id; empty if missing.
   public var id: String
-  /// The document's id, again; empty if unreadable.
+  /// A copy of `id`; empty if unreadable.
   public var prospectId: String
   /// The name that the trainer sees; empty if missing or unreadable.
   public var displayName: String
-  /// An address that nobody has, such as `prospect-anna-smith@psst.app`.
+  /// A placeholder address, such as `prospect-anna-smith@psst.app`.
   public var placeholderEmail: String
   /// The time at which the prospect was added.
   public var addedAt: Timestamp

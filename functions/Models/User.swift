@@ -4,7 +4,7 @@ public import FirestoreClient
 public struct User: StoredDocument, Hashable, Identifiable {
   /// The user's uid, which is also the document's id; empty if missing.
   public var id: String
-  /// The user's uid, again; nil if missing.
+  /// A copy of `id`; nil if missing.
   public var uid: String?
   /// The name that others see; empty if missing or unreadable.
   public var displayName: String

@@ -18,6 +18,18 @@ enum CallIdentity: Sendable {
   case fixed(FirestoreCredential)
   case user(any IDTokenSource)
 
+  /// Throws the error of the source of tokens, for example because the user has signed out.
+  ///
+  /// A token that cannot be renewed now is no reason to end what is going on.
+  func checkSignedIn() async throws {
+    guard case .user(let source) = self else { return }
+    do {
+      _ = try await source.idToken(replacing: nil)
+    } catch let error as FirestoreError where error.code == .unavailable {
+      return
+    }
+  }
+
   /// Makes a call with the current credential.
   ///
   /// A call whose token the server refuses is made once more with another token. The server has

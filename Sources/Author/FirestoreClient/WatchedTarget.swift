@@ -181,13 +181,15 @@ extension FirestoreCalls {
             await state.request(database: firestore.database),
             as: credential
           ) { answer in
-            if let snapshot = try await state.take(answer) { await show(snapshot) }
+            guard let snapshot = try await state.take(answer) else { return }
+            try await identity.checkSignedIn()
+            await show(snapshot)
           }
         }
         failures = await state.hasAdvanced() ? 1 : failures + 1
       } catch is WatchedTarget.RestartError {
         await state.startOver()
-        continue
+        failures += 1
       } catch let error as FirestoreError where Self.passes(error) {
         failures = await state.hasAdvanced() ? 1 : failures + 1
       }

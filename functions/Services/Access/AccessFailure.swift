@@ -14,6 +14,8 @@ enum AccessFailure: Sendable, Hashable {
   case offline
   /// Too many calls, for the given reason; the same call may succeed later.
   case busy(String)
+  /// The server has made a mistake, described by the given text; the same call may succeed later.
+  case failed(String)
   /// The server does not accept the request, and never will.
   case refused(String)
 
@@ -36,9 +38,10 @@ enum AccessFailure: Sendable, Hashable {
       case .permissionDenied: .permissionDenied
       case .notFound: .notFound
       case .alreadyExists: .alreadyExists
-      case .failedPrecondition, .aborted: .conflict
+      case .aborted: .conflict
       case .resourceExhausted: .busy(message)
-      case .invalidArgument, .outOfRange, .unimplemented: .refused(message)
+      case .invalidArgument, .outOfRange, .unimplemented, .failedPrecondition: .refused(message)
+      case .internal, .unknown, .dataLoss: .failed(message)
       default: .offline
       }
   }

@@ -6,7 +6,8 @@ public import OutboundHTTP
 ///
 /// ```swift
 /// let session = try await authentication.signIn(email: email, password: password)
-/// let services = try AppServices(authentication, firestore: firestore, functions: functionsURL)
+/// let services = try AppServices(
+///   authentication, firestore: firestore, functions: functionsURL, http: http)
 /// Task { await services.messages.run() }
 /// for try await chats in services.chats.observeChats() { show(chats) }
 /// ```

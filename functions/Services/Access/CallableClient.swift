@@ -70,7 +70,7 @@ public struct CallableClient: Sendable {
     } catch let error as OutboundHTTPError {
       throw try Self.failure(error)
     }
-    throw CallFailure(.unavailable, "the function's answer broke off")
+    throw CallFailure(.unavailable, "the response ended early")
   }
 
   // MARK: Requests
@@ -145,12 +145,22 @@ public struct CallableClient: Sendable {
       return reply.result
     }
     guard let failure = try? JSONDecoder().decode(Failure.self, from: data) else {
-      throw CallFailure(.unavailable, "the function answered \(status) in an unknown form")
+      // A page of a proxy, or of a network that wants a sign-in, is not the function's answer.
+      let isJSON =
+        (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil
+      throw CallFailure(
+        isJSON || status == 404 ? .internal : .unavailable,
+        "the function answered \(status) in an unknown form"
+      )
+    }
+    // A wait that no person would wait for is as good as none.
+    let seconds = failure.error.details?.retryAfterSeconds.flatMap { seconds in
+      (0...waitMax).contains(seconds) ? seconds : nil
     }
     throw CallFailure(
       failure.error.status.flatMap(StatusCode.init(name:)) ?? .unknown,
       failure.error.message ?? "",
-      retryAfter: failure.error.details?.retryAfterSeconds.map { .seconds($0) }
+      retryAfter: seconds.map { .seconds($0) }
     )
   }
 
@@ -161,11 +171,13 @@ public struct CallableClient: Sendable {
 
   /// The largest result, as large as the server's own limit.
   private static let bodyBytesMax = 32 << 20
+  /// The longest wait that is passed on, a day in seconds.
+  private static let waitMax = 86_400.0
 }
 
 /// The failure of a call of a function.
 public struct CallFailure: Error, Sendable, Hashable {
-  /// The status that the function returned; `unavailable` if it could not be asked.
+  /// The status that the function returned; `unavailable` if it could not be reached.
   public var code: StatusCode
   /// The text of the function.
   public var message: String

@@ -47,7 +47,7 @@ extension AIError: AccessError {
       case .notFound: .notFound("Not found")
       case .busy: .rateLimitExceeded(retryAfter: nil)
       case .offline, .conflict, .alreadyExists: .unavailable(retryAfter: nil)
-      case .refused(let reason): .openAIError(reason)
+      case .failed(let reason), .refused(let reason): .openAIError(reason)
       }
   }
 

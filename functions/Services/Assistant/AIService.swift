@@ -56,6 +56,8 @@ public struct AIService: Sendable {
       throw AIError(failure)
     } catch let error as AuthenticationError {
       throw try AIError.of(error)
+    } catch let error as FirestoreError {
+      throw try AIError.of(error)
     }
   }
 
@@ -115,28 +117,30 @@ public struct AIService: Sendable {
 
   // MARK: Conversations
 
-  /// Returns the ids of the user's conversations, the latest first, with the conversations.
+  /// Returns the user's conversations, the latest first.
   ///
   /// Throws `AIError`.
   public func conversations(
     limit: Int = 50
-  ) async throws -> [(id: String, conversation: AIConversation)] {
+  ) async throws -> [ListedConversation] {
     try await AIError.mapping {
       let found = try await conversationsCollection.order(by: "updatedAt", descending: true)
         .limit(limit).get()
       // A conversation that cannot be read was not written by this version of the server.
       return found.compactMap { snapshot in
-        (try? snapshot.data(as: AIConversation.self)).map { (snapshot.id, $0) }
+        (try? snapshot.data(as: AIConversation.self)).map {
+          ListedConversation(id: snapshot.id, conversation: $0)
+        }
       }
     }
   }
 
   /// The last 100 messages of a conversation now and after every change, the oldest first.
-  public func observeMessages(in conversationID: String) -> Observation<[AIMessage]> {
+  public func observeMessages(in conversationID: String) -> Updates<[AIMessage]> {
     let query = conversationsCollection.document(conversationID)
       .collection(AIMessage.collection).order(by: "timestamp", descending: true)
       .limit(Self.messagesMax)
-    return Observation(query.snapshots(), errors: AIError.self) { snapshot in
+    return Updates(query.snapshots(), errors: AIError.self) { snapshot in
       snapshot.reversed().compactMap { try? $0.data(as: AIMessage.self) }
     }
   }
@@ -164,4 +168,18 @@ public struct AIService: Sendable {
   /// The time limit of questions to a model, above that of the functions.
   private static let answerTimeMax: Duration = .seconds(150)
   private static let messagesMax = 100
+}
+
+/// A conversation in a list.
+public struct ListedConversation: Sendable, Hashable, Identifiable {
+  /// The id of the conversation.
+  public var id: String
+  /// The conversation.
+  public var conversation: AIConversation
+
+  /// Creates an entry of a list.
+  public init(id: String, conversation: AIConversation) {
+    self.id = id
+    self.conversation = conversation
+  }
 }

@@ -38,9 +38,9 @@ extension CalendarError: AccessError {
       case .notAuthenticated: .notAuthenticated
       case .permissionDenied: .unauthorized
       case .notFound: .eventNotFound
-      case .alreadyExists, .conflict: .refused("the event has changed meanwhile")
+      case .alreadyExists, .conflict: .refused("the event has changed in the meantime")
       case .offline: .networkError
-      case .busy(let reason), .refused(let reason): .refused(reason)
+      case .busy(let reason), .failed(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

@@ -30,8 +30,8 @@ public struct CalendarService: Sendable {
   /// The events that start in a range of time, now and after every change.
   ///
   /// They are in the order of their start.
-  public func observeEvents(in range: Range<Timestamp>) -> Observation<[CalendarEvent]> {
-    Observation(query(range).snapshots(), errors: CalendarError.self) { events(in: $0) }
+  public func observeEvents(in range: Range<Timestamp>) -> Updates<[CalendarEvent]> {
+    Updates(query(range).snapshots(), errors: CalendarError.self) { events(in: $0) }
   }
 
   // MARK: Writing

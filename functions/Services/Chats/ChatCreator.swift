@@ -16,7 +16,7 @@ public struct ChatCreator: Sendable {
 
   /// Returns the chat that a request asks for, and creates it if necessary.
   ///
-  /// Two people have one chat outside groups: the oldest, also if both ask at the same moment.
+  /// Two people have one chat outside groups: the oldest, even if both ask at the same moment.
   /// While `relationship_validation_enabled` covers the caller, the members must be users, and a
   /// trainer and a client need a contact or a group that they share. Throws `ChatCreationError` and
   /// `FirestoreError`.
@@ -37,25 +37,31 @@ public struct ChatCreator: Sendable {
     and other: String,
     isValidated: Bool
   ) async throws -> CreateChatReply {
+    // Groups are found outside of the transaction, which would keep their members from writing. A
+    // group that is left meanwhile does no harm: the access rules look at it with each message.
+    let people = try await People([uid, other], firestore, documents, firestore.getAll)
+    let relation = try await people.relation(of: uid, to: other) {
+      try await sharedGroup(of: uid, and: other)
+    }
+    if isValidated, relation == .none {
+      for person in [uid, other] where !people.isKnown(person) {
+        throw ChatCreationError.userNotFound(person)
+      }
+      throw ChatCreationError.relationshipNotFound
+    }
+    var changes: [String: FieldValue] = [:]
+    if case .group(let id) = relation { changes["sharedGroupId"] = .value(id) }
+
     let chats = firestore.collection(Chat.collection)
-    let pairs = [[uid, other], [other, uid]]
-    // The range of the query is locked, so that of two requests at once the second finds the chat
-    // of the first.
-    let query = chats.where("members", .in, pairs).limit(Self.chatsOfPairMax)
+    let ofPair = chats.where("members", .in, [[uid, other], [other, uid]])
     return try await firestore.runTransaction { transaction in
-      let people = try await People([uid, other], firestore, documents) {
-        try await transaction.getAll($0)
-      }
-      let relation = try await people.relation(of: uid, to: other) {
-        try await sharedGroup(of: uid, and: other) { try await transaction.get($0) }
-      }
-      if isValidated, relation == .none {
-        throw people.isKnown(other)
-          ? ChatCreationError.relationshipNotFound : .userNotFound(other)
-      }
-      var changes: [String: FieldValue] = [:]
-      if case .group(let id) = relation { changes["sharedGroupId"] = .value(id) }
-      if let existing = oldest(in: try await transaction.get(query)) {
+      // The ranges of the queries are locked, so that of two requests at once the second finds the
+      // chat of the first. Groups of the two are left out by the first query; chats of old apps,
+      // without the field, are found by the second.
+      let queries = [ofPair.where("isGroupChat", .equal, false), ofPair]
+      for query in queries {
+        let found = try await transaction.get(query.limit(Self.chatsOfPairMax))
+        guard let existing = oldest(in: found) else { continue }
         if case .group(let id) = relation, existing["sharedGroupId"] != .string(id) {
           try transaction.update(existing.reference, changes)
         }
@@ -75,20 +81,20 @@ public struct ChatCreator: Sendable {
     }
   }
 
-  /// Returns the id of a group that has both as members.
-  private func sharedGroup(
-    of uid: String,
-    and other: String,
-    _ get: (DocumentQuery) async throws -> QuerySnapshot
-  ) async throws -> String? {
-    try await get(groupsQuery(of: uid)).first { snapshot in
-      documents.read(snapshot, as: Chat.self)?.value?.members.contains(other) == true
-    }?.id
+  /// Returns the id of a group that has both as members; nil if there is none.
+  private func sharedGroup(of uid: String, and other: String) async throws -> String? {
+    async let own = groups(of: uid)
+    let others = try await groups(of: other)
+    return try await own.intersection(others).min()
   }
 
-  private func groupsQuery(of uid: String) -> DocumentQuery {
-    firestore.collection(Chat.collection).where("members", .arrayContains, uid)
-      .where("isGroupChat", .equal, true).limit(Self.groupsExaminedMax)
+  /// Returns the ids of a user's groups.
+  ///
+  /// Their documents are not read, because a group can have thousands of members.
+  private func groups(of uid: String) async throws -> Set<String> {
+    let query = firestore.collection(Chat.collection).where("members", .arrayContains, uid)
+      .where("isGroupChat", .equal, true)
+    return Set(try await query.select([]).limit(Self.groupsExaminedMax).get().map(\.id))
   }
 
   // MARK: Groups
@@ -99,21 +105,15 @@ public struct ChatCreator: Sendable {
   /// a group would be the way around the check for chats of two.
   private func checkGroup(_ chat: RequestedChat, of uid: String) async throws {
     let people = try await People([uid] + chat.others, firestore, documents, firestore.getAll)
-    var peers: Set<String>?
+    for person in chat.members where !people.isKnown(person) {
+      throw ChatCreationError.userNotFound(person)
+    }
+    guard !people.isTrainer(uid) else { return }
     for other in chat.others {
       let relation = try await people.relation(of: uid, to: other) {
-        if peers == nil {
-          let groups = try await groupsQuery(of: uid).get()
-          peers = Set(
-            groups.flatMap { documents.read($0, as: Chat.self)?.value?.members ?? [] }
-          )
-        }
-        return peers?.contains(other) == true ? "" : nil
+        try await sharedGroup(of: uid, and: other)
       }
-      guard people.isKnown(other) else { throw ChatCreationError.userNotFound(other) }
-      guard relation != .none || people.isTrainer(uid) else {
-        throw ChatCreationError.relationshipNotFound
-      }
+      guard relation != .none else { throw ChatCreationError.relationshipNotFound }
     }
   }
 
@@ -130,10 +130,7 @@ public struct ChatCreator: Sendable {
       try await reference.create(fields)
       return CreateChatReply(chatId: reference.id, created: true)
     } catch let error as FirestoreError where error.code == .alreadyExists {
-      let existing = documents.read(try await reference.get(), as: Chat.self)?.value
-      guard existing?.isGroupChat == true, existing?.members == chat.members else {
-        throw ChatCreationError.invalid("requestId belongs to another chat; use a new one.")
-      }
+      // The id contains the caller's uid, so an earlier attempt of theirs has made it.
       return CreateChatReply(chatId: reference.id, created: false)
     }
   }
@@ -157,13 +154,13 @@ public struct ChatCreator: Sendable {
 
   /// The maximum number of chats of the same two people that are compared by age.
   private static let chatsOfPairMax = 100
-  /// The maximum number of the caller's groups that are searched for another user.
-  private static let groupsExaminedMax = 300
+  /// The maximum number of a user's groups that are compared with another's.
+  private static let groupsExaminedMax = 5000
 }
 
 /// The reason that a chat is not created.
 public enum ChatCreationError: Error, Sendable, Hashable {
-  /// The request makes no sense, for the given reason.
+  /// The request is invalid, for the given reason.
   case invalid(String)
   /// The caller is not among the members.
   case notMember
@@ -194,6 +191,10 @@ private struct RequestedChat {
     guard members.contains(where: { $0.utf8.elementsEqual(uid.utf8) }) else {
       throw ChatCreationError.notMember
     }
+    // Firestore tells apart what Swift compares as equal, such as two spellings of é.
+    guard Set(members).count == members.count,
+      members.reduce(0, { $0 + $1.utf8.count }) <= Self.membersBytesMax
+    else { throw ChatCreationError.invalid("members must be the uids of users.") }
     others = members.filter { !$0.utf8.elementsEqual(uid.utf8) }
     isGroup = request.isGroupChat ?? false
     guard !others.isEmpty else {
@@ -223,8 +224,10 @@ private struct RequestedChat {
     }
   }
 
-  /// The maximum number of members; the access rules have the same.
+  /// The maximum number of members; the access rules enforce the same limit.
   private static let membersMax = 2000
+  /// Enough for the uids of Authentication, so that a list of chats stays readable.
+  private static let membersBytesMax = 100_000
   private static let requestIDBytesMax = 100
 }
 
@@ -234,7 +237,7 @@ private struct RequestedChat {
 private struct People {
   enum Relation: Hashable {
     /// Both are trainers, or both are clients.
-    case equals
+    case sameRole
     case contact
     /// Both are in the group with this id.
     case group(String)
@@ -288,7 +291,7 @@ private struct People {
     guard let role = users[uid]?.effectiveRole, let otherRole = users[other]?.effectiveRole else {
       return .none
     }
-    if role == otherRole { return .equals }
+    if role == otherRole { return .sameRole }
     let (trainer, client) = role == .trainer ? (uid, other) : (other, uid)
     if paths.contains(contact(trainer, client).path) { return .contact }
     // A trainer who has removed a client does not want to hear from them in another way.

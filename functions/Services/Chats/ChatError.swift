@@ -5,7 +5,11 @@ public enum ChatError: Error, Sendable, Hashable {
   /// A trainer and a client are joined neither by a contact nor by a group.
   case relationshipNotFound
   case chatNotFound
-  /// The members or the name of a new chat are not valid, for the given reason.
+  /// A member of a new chat is no user.
+  case userNotFound
+  /// The name of a group is blank, or longer than 100 characters.
+  case invalidName
+  /// The members of a new chat are not valid, for the given reason.
   case invalid(String)
   case permissionDenied
   /// No response came; the call can be repeated.
@@ -22,7 +26,9 @@ public enum ChatError: Error, Sendable, Hashable {
     switch self {
     case .relationshipNotFound: "This trainer hasn't added you yet"
     case .chatNotFound: "Chat not found"
-    case .invalid(let reason): reason
+    case .userNotFound: "User not found"
+    case .invalidName: "Please enter a valid name"
+    case .invalid: "This chat cannot be created"
     case .permissionDenied: "You are not authorized to perform this action"
     case .networkError: "No internet connection"
     case .notAuthenticated: "Please sign in"
@@ -44,10 +50,10 @@ extension ChatError: AccessError {
       case .notAuthenticated: .notAuthenticated
       case .permissionDenied: .permissionDenied
       case .notFound: .chatNotFound
-      case .alreadyExists, .conflict: .refused("the chat has changed meanwhile")
+      case .alreadyExists, .conflict: .refused("the chat has changed in the meantime")
       case .offline: .networkError
       case .busy(let reason): .tooManyRequests(reason)
-      case .refused(let reason): .refused(reason)
+      case .failed(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

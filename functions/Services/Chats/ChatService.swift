@@ -29,7 +29,8 @@ public struct ChatService: Sendable {
 
   /// Returns the id of a new chat, or of the one that two people have already.
   ///
-  /// The signed-in user is a member without being named. Throws `ChatError`, in particular
+  /// The signed-in user is added automatically. While the check of relations is off, the other
+  /// members need not exist. Throws `ChatError`, in particular
   /// `relationshipNotFound` if a trainer and a client in it are joined neither by a contact nor by
   /// a group. After `networkError` a group may exist; with the same `requestID`, a repeated call
   /// returns it.
@@ -40,6 +41,7 @@ public struct ChatService: Sendable {
     name: String? = nil,
     requestID: String? = nil
   ) async throws -> String {
+    if let name, DisplayName(name) == nil { throw ChatError.invalidName }
     let request = CreateChatRequest(
       members: members.contains(uid) ? members : [uid] + members,
       isGroupChat: isGroup,
@@ -52,7 +54,8 @@ public struct ChatService: Sendable {
     } catch let failure as CallFailure {
       throw switch failure.code {
       case .failedPrecondition: ChatError.relationshipNotFound
-      case .invalidArgument, .notFound: ChatError.invalid(failure.message)
+      case .invalidArgument: ChatError.invalid(failure.message)
+      case .notFound: ChatError.userNotFound
       default: try ChatError.of(failure)
       }
     } catch {
@@ -64,11 +67,14 @@ public struct ChatService: Sendable {
 
   /// Returns the user's chats, those with the newest message first.
   ///
+  /// A chat that an old app has created is left out until its first message.
   /// `before` is the last chat of the previous page. Throws `ChatError`.
   public func fetchChats(limit: Int = 100, before: Chat? = nil) async throws -> [Chat] {
     try await ChatError.mapping {
       var query = chatsQuery.limit(limit)
-      if let before, let time = before.lastMessageTimestamp {
+      if let before {
+        // Chats without a time are not in the list, so there is nothing after them.
+        guard let time = before.lastMessageTimestamp else { return [] }
         query = query.order(by: "__name__", descending: true)
           .start(after: time, firestore.collection(Chat.collection).document(before.id))
       }
@@ -79,8 +85,8 @@ public struct ChatService: Sendable {
   /// The user's chats now and after every change, those with the newest message first.
   ///
   /// At most `limit` chats are observed.
-  public func observeChats(limit: Int = 100) -> Observation<[Chat]> {
-    Observation(chatsQuery.limit(limit).snapshots(), errors: ChatError.self) { chats(in: $0) }
+  public func observeChats(limit: Int = 100) -> Updates<[Chat]> {
+    Updates(chatsQuery.limit(limit).snapshots(), errors: ChatError.self) { chats(in: $0) }
   }
 
   /// Returns a chat of the user; throws `ChatError`.
@@ -129,9 +135,7 @@ public struct ChatService: Sendable {
 
   /// Changes the name of a group; throws `ChatError`, for example `permissionDenied`.
   public func setGroupName(_ name: String, of chatID: String) async throws {
-    guard let name = DisplayName(name) else {
-      throw ChatError.invalid("Please enter a valid name")
-    }
+    guard let name = DisplayName(name) else { throw ChatError.invalidName }
     try await update(chatID, ["groupName": .value(name.text)])
   }
 

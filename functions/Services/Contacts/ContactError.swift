@@ -14,8 +14,10 @@ public enum ContactError: Error, Sendable, Hashable {
   case unauthorized
   /// No response came; the call can be repeated.
   case networkError
-  /// The address is the trainer's own, or that of another trainer.
+  /// The address is that of another trainer.
   case notAClient
+  /// The address is the trainer's own.
+  case ownAddress
   /// Nobody is signed in, or the session has ended.
   case notAuthenticated
   /// The backend refused the request, for the given reason.
@@ -35,6 +37,7 @@ extension ContactError: LocalizedError {
     case .unauthorized: "You are not authorized to perform this action"
     case .networkError: "No internet connection"
     case .notAClient: "This user is a trainer. Only clients can be added"
+    case .ownAddress: "This is your own email address"
     case .notAuthenticated: "Please sign in"
     case .refused: "Something went wrong. Please try again"
     }
@@ -49,9 +52,9 @@ extension ContactError: AccessError {
       case .permissionDenied: .unauthorized
       case .notFound: .clientNotFound
       case .alreadyExists: .alreadyExists
-      case .conflict: .refused("the contact has changed meanwhile")
+      case .conflict: .refused("the contact has changed in the meantime")
       case .offline: .networkError
-      case .busy(let reason), .refused(let reason): .refused(reason)
+      case .busy(let reason), .failed(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

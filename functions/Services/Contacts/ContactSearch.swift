@@ -15,12 +15,26 @@ public struct ContactSearch: Sendable {
   /// Returns the contacts whose names match, in the given order.
   ///
   /// Those whose name begins with the query come first.
+  public func matches<Element: Contact>(in contacts: [Element]) -> [Element] {
+    matches(in: contacts, name: \.displayName)
+  }
+
+  /// Returns the clients and prospects whose names match, in the given order.
+  ///
+  /// Those whose name begins with the query come first.
   public func matches(in contacts: [any Contact]) -> [any Contact] {
+    matches(in: contacts) { $0.displayName }
+  }
+
+  private func matches<Element>(
+    in contacts: [Element],
+    name nameOf: (Element) -> String
+  ) -> [Element] {
     guard !words.isEmpty else { return contacts }
-    var first: [any Contact] = []
-    var others: [any Contact] = []
+    var first: [Element] = []
+    var others: [Element] = []
     for contact in contacts {
-      let name = Self.folded(contact.displayName)
+      let name = Self.folded(nameOf(contact))
       guard words.allSatisfy({ name.contains($0) }) else { continue }
       if name.hasPrefix(query) { first.append(contact) } else { others.append(contact) }
     }

@@ -29,7 +29,7 @@ public struct ContactService: Sendable {
 
   // MARK: Clients
 
-  /// Adds the user with an address as a client, also one whom the trainer has removed before.
+  /// Adds the user with an address as a client, including one the trainer removed earlier.
   ///
   /// Throws `ContactError`, for example `alreadyExists`.
   @discardableResult
@@ -62,8 +62,8 @@ public struct ContactService: Sendable {
   }
 
   /// The clients now and after every change, those added last first.
-  public func observeClients() -> Observation<[Client]> {
-    Observation(clientsQuery.snapshots(), errors: ContactError.self) { clients(in: $0) }
+  public func observeClients() -> Updates<[Client]> {
+    Updates(clientsQuery.snapshots(), errors: ContactError.self) { clients(in: $0) }
   }
 
   /// Returns true if the client is a contact of the trainer.
@@ -111,8 +111,8 @@ public struct ContactService: Sendable {
   ///
   /// The client is added and the prospect marked as converted, both or neither. A repeated call
   /// with the same address returns the same client. Throws `ContactError`: `prospectNotFound` also
-  /// for a prospect that became somebody else, and `alreadyExists` for an address of a client who
-  /// did not come from this prospect.
+  /// for a prospect already converted to a different client, and `alreadyExists` for the address of
+  /// a client who was not this prospect.
   @discardableResult
   public func upgradeProspectToClient(
     prospectId: String,
@@ -172,8 +172,8 @@ public struct ContactService: Sendable {
   }
 
   /// The prospects now and after every change, those added last first.
-  public func observeProspects() -> Observation<[Prospect]> {
-    Observation(prospectsQuery.snapshots(), errors: ContactError.self) { prospects(in: $0) }
+  public func observeProspects() -> Updates<[Prospect]> {
+    Updates(prospectsQuery.snapshots(), errors: ContactError.self) { prospects(in: $0) }
   }
 
   // MARK: Search
@@ -215,7 +215,8 @@ public struct ContactService: Sendable {
       throw error == .permissionDenied ? ContactError.unauthorized : .refused("\(error)")
     }
     guard let user else { throw ContactError.userNotFound }
-    guard user.id != trainerID, user.effectiveRole == .client else { throw ContactError.notAClient }
+    guard user.id != trainerID else { throw ContactError.ownAddress }
+    guard user.effectiveRole == .client else { throw ContactError.notAClient }
     return user
   }
 
@@ -286,7 +287,7 @@ public struct ContactService: Sendable {
     }
   }
 
-  /// Returns the address that stands in for the one of a prospect, such as
+  /// Returns a prospect's placeholder address, such as
   /// `prospect-anna-smith@psst.app`.
   static func placeholderEmail(of name: DisplayName) -> String {
     let words = ContactSearch.folded(name.text)

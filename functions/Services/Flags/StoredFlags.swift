@@ -15,13 +15,23 @@ public struct StoredFlags: FeatureFlagSource {
 
   /// Returns true if a flag is on for a user.
   ///
-  /// Without a template, or with one that cannot be read, every flag is off. Throws
-  /// `FirestoreError` if the database does not respond.
+  /// Without a template every flag is off, and a flag that cannot be read is off. Whatever cannot
+  /// be read is logged with each call. Throws `FirestoreError` if the database does not respond.
   public func isOn(_ flag: FeatureFlag, for uid: String) async throws -> Bool {
     let snapshot = try await firestore.document(Self.path).get()
     guard snapshot.exists else { return false }
     do {
-      return try snapshot.data(as: FlagTemplate.self).isOn(flag, for: uid)
+      let template = try snapshot.data(as: FlagTemplate.self)
+      if !template.problems.isEmpty {
+        Logger.current.error(
+          "Parts of the template of feature flags cannot be read and do not count",
+          metadata: [
+            "document.path": "\(Self.path)",
+            "reason": "\(template.problems.prefix(Self.problemsMax).joined(separator: "; "))",
+          ]
+        )
+      }
+      return template.isOn(flag, for: uid)
     } catch let error as ValueCodingError {
       Logger.current.error(
         "The template of feature flags cannot be read, so that every flag is off",
@@ -30,6 +40,9 @@ public struct StoredFlags: FeatureFlagSource {
       return false
     }
   }
+
+  /// The maximum number of problems in a log line.
+  private static let problemsMax = 5
 
   /// The path of the template.
   public static let path = "remoteConfig/template"

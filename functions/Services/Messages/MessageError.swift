@@ -8,6 +8,8 @@ public enum MessageError: String, Error, Sendable, Hashable {
   case chatNotFound
   /// The user is no member of the chat, or is a client whom the trainer has removed.
   case permissionDenied
+  /// The message does not exist any more.
+  case messageNotFound
   /// The text has more than 10,000 characters.
   case tooLong
   /// The message has neither a visible text nor an image.
@@ -25,6 +27,7 @@ extension MessageError: LocalizedError {
     case .notAuthenticated: "Please sign in"
     case .offline: "No internet connection"
     case .chatNotFound: "Chat not found"
+    case .messageNotFound: "This message does not exist any more"
     case .permissionDenied: "You are not authorized to perform this action"
     case .tooLong: "Messages must have at most 10,000 characters"
     case .empty: "Please enter a message"
@@ -42,7 +45,7 @@ extension MessageError: AccessError {
       case .permissionDenied: .permissionDenied
       case .notFound: .chatNotFound
       case .offline, .busy: .offline
-      case .alreadyExists, .conflict, .refused: .refused
+      case .alreadyExists, .conflict, .failed, .refused: .refused
       }
   }
 }

@@ -9,12 +9,22 @@ import PsstModels
 actor MessageQueue {
   /// The outcome of one attempt to deliver a message.
   enum Attempt: Sendable {
-    /// The message is in the database, from this attempt or an earlier one.
-    case delivered
+    /// The message is in the database since the given time; nil if an earlier attempt wrote it.
+    case delivered(at: Timestamp?)
     /// The server refuses the message, and will refuse it again.
     case refused(MessageError)
     /// The message cannot be delivered now.
     case later
+    /// The server has made a mistake, which may last or be over at the next attempt.
+    case failed
+  }
+
+  /// The messages of one chat that are not, or may not yet be, in the server's snapshots.
+  struct Contents: Sendable {
+    /// The messages that wait, and those that were refused, in the order of sending.
+    var queued: [QueuedMessage]
+    /// The last delivered messages, with the times of their delivery.
+    var delivered: [(message: QueuedMessage, time: Timestamp)]
   }
 
   private let store: any MessageQueueStore
@@ -22,18 +32,21 @@ actor MessageQueue {
   private let pause: @Sendable (Duration) async throws -> Void
   /// All messages in the order of their ids, also those that were refused.
   private var messages: [QueuedMessage] = []
+  private var delivered: [(message: QueuedMessage, time: Timestamp)] = []
   private var ids = SortableID()
   private var observers: [Int: Observer] = [:]
   private var observersCount = 0
   /// The chats whose messages are being delivered now.
   private var lanes: Set<String> = []
   private var arrivals: AsyncStream<String>.Continuation?
+  /// The calls of `run` that wait for the end of the one before.
+  private var successors: [AsyncStream<Void>.Continuation] = []
   /// The waits of chats until the next attempt.
   private var waits: [String: Task<Void, Never>] = [:]
 
   private struct Observer {
     var chatID: String
-    var continuation: AsyncStream<[QueuedMessage]>.Continuation
+    var continuation: AsyncStream<Contents>.Continuation
   }
 
   /// Creates a queue with the messages that a sender has in a store.
@@ -59,11 +72,14 @@ actor MessageQueue {
 
   // MARK: Changes
 
-  /// Adds a message whose id is still to be made, and returns it once it is stored.
+  /// Adds a message without an id yet, and returns it once it is stored.
   ///
   /// Throws `MessageError.queueFull`, and the error of the store.
   func add(_ draft: QueuedMessage) throws -> QueuedMessage {
-    guard messages.count < Self.messagesMax else { throw MessageError.queueFull }
+    // Messages of a chat that refuses them take no other chat's place.
+    guard messages.count < Self.messagesMax,
+      messages.count(where: { $0.chatId == draft.chatId }) < Self.messagesOfChatMax
+    else { throw MessageError.queueFull }
     var message = draft
     message.id = ids.next(at: draft.queuedAt.microseconds) { .random(in: 0 ... .max) }
     try store.save(message)
@@ -85,7 +101,7 @@ actor MessageQueue {
     arrivals?.yield(message.chatId)
   }
 
-  /// Removes a message; one that is being delivered may arrive nevertheless.
+  /// Removes a message; one that is being delivered may still arrive.
   func remove(_ id: String) {
     guard let index = messages.firstIndex(where: { $0.id == id }) else { return }
     let message = messages.remove(at: index)
@@ -116,11 +132,11 @@ actor MessageQueue {
     changed(messages[index].chatId)
   }
 
-  // MARK: Observation
+  // MARK: Updates
 
-  /// The messages of a chat now and after every change, including those that were refused.
-  func messages(in chatID: String) -> AsyncStream<[QueuedMessage]> {
-    let (stream, continuation) = AsyncStream<[QueuedMessage]>.makeStream(
+  /// The messages of a chat now and after every change.
+  func contents(of chatID: String) -> AsyncStream<Contents> {
+    let (stream, continuation) = AsyncStream<Contents>.makeStream(
       bufferingPolicy: .bufferingNewest(1)
     )
     observersCount += 1
@@ -130,14 +146,21 @@ actor MessageQueue {
       // Owned by the queue; it ends at once.
       Task { await self.endObserver(number) }
     }
-    continuation.yield(messages.filter { $0.chatId == chatID })
+    continuation.yield(currentContents(of: chatID))
     return stream
+  }
+
+  private func currentContents(of chatID: String) -> Contents {
+    Contents(
+      queued: messages.filter { $0.chatId == chatID },
+      delivered: delivered.filter { $0.message.chatId == chatID }
+    )
   }
 
   private func endObserver(_ number: Int) { observers[number] = nil }
 
   private func changed(_ chatID: String) {
-    let current = messages.filter { $0.chatId == chatID }
+    let current = currentContents(of: chatID)
     for observer in observers.values where observer.chatID == chatID {
       observer.continuation.yield(current)
     }
@@ -145,12 +168,23 @@ actor MessageQueue {
 
   // MARK: Delivery
 
-  /// Delivers messages until the task is cancelled; returns at once if another task does so.
+  /// Delivers messages until the task is cancelled.
+  ///
+  /// While another task does so, this one waits to take its place.
   func run() async {
-    guard arrivals == nil else { return }
+    while arrivals != nil {
+      let (ending, continuation) = AsyncStream<Void>.makeStream()
+      successors.append(continuation)
+      for await _ in ending {}
+      if Task.isCancelled { return }
+    }
     let (stream, continuation) = AsyncStream<String>.makeStream()
     arrivals = continuation
-    defer { arrivals = nil }
+    defer {
+      arrivals = nil
+      for successor in successors { successor.finish() }
+      successors = []
+    }
     for chatID in Set(messages.filter { $0.failure == nil }.map(\.chatId)) {
       continuation.yield(chatID)
     }
@@ -169,16 +203,28 @@ actor MessageQueue {
 
   private func deliverAll(in chatID: String) async {
     var failures = 0
+    var mistakes = 0
     while !Task.isCancelled,
       let message = messages.first(where: { $0.chatId == chatID && $0.failure == nil })
     {
       switch await deliver(message) {
-      case .delivered:
+      case .delivered(let time):
+        if let time, messages.contains(where: { $0.id == message.id }) {
+          delivered = delivered.suffix(Self.deliveredMax - 1) + [(message, time)]
+        }
         remove(message.id)
-        failures = 0
+        (failures, mistakes) = (0, 0)
       case .refused(let error):
         refuse(message.id, error)
-        failures = 0
+        (failures, mistakes) = (0, 0)
+      case .failed where mistakes >= Self.mistakesMax:
+        // The server cannot take this message, and the next ones of the chat wait for it.
+        refuse(message.id, .refused)
+        (failures, mistakes) = (0, 0)
+      case .failed:
+        failures += 1
+        mistakes += 1
+        await wait(afterFailures: failures, in: chatID)
       case .later:
         failures += 1
         await wait(afterFailures: failures, in: chatID)
@@ -204,8 +250,13 @@ actor MessageQueue {
     waits[chatID] = nil
   }
 
-  /// The maximum number of messages, delivered or refused, that wait on one device.
-  private static let messagesMax = 1000
+  /// The maximum numbers of messages that wait, or were refused, on one device and in one chat.
+  private static let messagesMax = 5000
+  private static let messagesOfChatMax = 500
+  /// The number of delivered messages that are kept until the server's snapshots show them.
+  private static let deliveredMax = 100
+  /// The number of mistakes of the server after which a message counts as refused.
+  private static let mistakesMax = 10
   private static let firstWait: Duration = .seconds(1)
   private static let waitMax: Duration = .seconds(30)
 }

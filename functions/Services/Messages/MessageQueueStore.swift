@@ -40,8 +40,8 @@ public final class MemoryMessageQueueStore: MessageQueueStore {
 
 /// A store that keeps each message in a file of its own.
 ///
-/// A stored message survives the end of the process and the loss of power. A file that cannot be
-/// read, for example after damage to the disk, is set aside and logged; it stops no other message.
+/// A stored message survives the end of the process. A file that cannot be read, for example after
+/// damage to the disk, is set aside and logged; it stops no other message.
 public struct FileMessageQueueStore: MessageQueueStore {
   private let folder: URL
 
@@ -58,8 +58,12 @@ public struct FileMessageQueueStore: MessageQueueStore {
   public func load() throws -> [QueuedMessage] {
     let files = FileManager.default
     guard files.fileExists(atPath: folder.path) else { return [] }
-    let names = try files.contentsOfDirectory(atPath: folder.path)
-      .filter { $0.hasSuffix(Self.suffix) }.sorted()
+    let all = try files.contentsOfDirectory(atPath: folder.path)
+    for draft in all where draft.hasSuffix(Self.draftSuffix) {
+      // Left by a process that ended while it stored a message, which `save` has not confirmed.
+      try? files.removeItem(at: folder.appending(path: draft))
+    }
+    let names = all.filter { $0.hasSuffix(Self.suffix) }.sorted()
     return names.compactMap { name in
       let file = folder.appending(path: name)
       do {
@@ -86,7 +90,7 @@ public struct FileMessageQueueStore: MessageQueueStore {
   public func save(_ message: QueuedMessage) throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let file = folder.appending(path: message.id + Self.suffix)
-    let draft = folder.appending(path: message.id + ".draft")
+    let draft = folder.appending(path: message.id + Self.draftSuffix)
     try JSONEncoder().encode(StoredMessage(message: message)).write(to: draft)
     let handle = try FileHandle(forWritingTo: draft)
     try handle.synchronize()
@@ -107,6 +111,7 @@ public struct FileMessageQueueStore: MessageQueueStore {
   }
 
   private static let suffix = ".json"
+  private static let draftSuffix = ".draft"
 }
 
 /// The form of a message in a file.

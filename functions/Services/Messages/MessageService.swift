@@ -42,7 +42,7 @@ public struct MessageService: Sendable {
   /// Queues a message and returns it; `observeMessages(in:)` shows it at once as `.sending`.
   ///
   /// The message is sent in the order of the calls, and once, however often it is tried and even if
-  /// the app ends meanwhile. Throws `MessageError`: `tooLong`, `empty` or `queueFull`. Also throws
+  /// the app ends in the meantime. After a sign-out it waits for the user's next sign-in. Throws `MessageError`: `tooLong`, `empty` or `queueFull`. Also throws
   /// the error of a store that cannot keep the message, which is then not sent.
   @discardableResult
   public func sendMessage(
@@ -103,14 +103,15 @@ public struct MessageService: Sendable {
       fields["mediaDimensions"] = media.dimensions.map { .value($0) }
     }
     do {
-      try await firestore.collection(Chat.collection).document(message.chatId)
+      let result = try await firestore.collection(Chat.collection).document(message.chatId)
         .collection(Message.collection).document(message.id).create(fields)
-      return .delivered
+      return .delivered(at: result.updateTime)
     } catch {
       switch try? AccessFailure(error) {
       // An earlier attempt was made, and its confirmation lost.
-      case .alreadyExists: return .delivered
+      case .alreadyExists: return .delivered(at: nil)
       case nil, .offline, .busy, .conflict, .notAuthenticated: return .later
+      case .failed: return .failed
       case let failure?: return .refused(MessageError(failure))
       }
     }
@@ -120,20 +121,21 @@ public struct MessageService: Sendable {
 
   /// The last 100 messages of a chat now and after every change, the oldest first.
   ///
-  /// The user's queued and refused messages come last.
-  public func observeMessages(in chatID: String) -> Observation<[ShownMessage]> {
+  /// The user's queued and refused messages come last. A message is shown without a gap while it
+  /// goes from the queue to the server and back.
+  public func observeMessages(in chatID: String) -> Updates<[ShownMessage]> {
     let events = merge(
       messagesQuery(chatID).limit(Self.pageSize).snapshots()
-        .map { Timeline.Event.stored(messages(in: $0).reversed()) },
-      QueuedMessages(queue: queue, chatID: chatID).map { Timeline.Event.queued($0) }
+        .map { Timeline.Event.stored(messages(in: $0).reversed(), $0.readTime) },
+      QueueContents(queue: queue, chatID: chatID).map { Timeline.Event.queue($0) }
     )
-    return Observation(
+    return Updates(
       events,
       errors: MessageError.self,
       transforms: {
         var timeline = Timeline()
         return { event in
-          // What the server shows has been delivered, whatever became of its confirmation.
+          // What the server shows has been delivered, even if its confirmation was lost.
           for id in timeline.take(event) { await queue.remove(id) }
           return timeline.messages
         }
@@ -151,12 +153,20 @@ public struct MessageService: Sendable {
     limit: Int = MessageService.pageSize
   ) async throws -> [Message] {
     try await MessageError.mapping {
-      var query = messagesQuery(chatID).limit(limit)
+      let ordered = messagesQuery(chatID).order(by: "__name__", descending: true).limit(limit)
+      var query = ordered
       if let before {
-        query = query.order(by: "__name__", descending: true)
-          .start(after: before.timestamp, reference(before.id, in: chatID))
+        query = ordered.start(after: before.timestamp, reference(before.id, in: chatID))
       }
-      return messages(in: try await query.get()).reversed()
+      while true {
+        let page = try await query.get()
+        let readable = messages(in: page)
+        // An empty page means the end to the app, so one without a readable message is skipped.
+        guard readable.isEmpty, page.count == limit, let last = page.last else {
+          return readable.reversed()
+        }
+        query = ordered.start(afterDocument: last)
+      }
     }
   }
 
@@ -164,7 +174,7 @@ public struct MessageService: Sendable {
 
   /// Marks messages as read by the signed-in user, except for their own.
   ///
-  /// A message that was deleted meanwhile is left out. Throws `MessageError`.
+  /// A message that was deleted meanwhile, or is malformed, is left out. Throws `MessageError`.
   public func markAsRead(_ messages: [Message], in chatID: String) async throws {
     let unread = messages.filter(isUnread)
     for start in stride(from: 0, to: unread.count, by: Self.pageSize) {
@@ -174,9 +184,9 @@ public struct MessageService: Sendable {
         for message in page { try addReceipt(of: message, in: chatID, to: &batch) }
         try await batch.commit()
       } catch let error as FirestoreError
-        where [.notFound, .permissionDenied].contains(error.code) && page.count > 1
+        where [.notFound, .permissionDenied].contains(error.code)
       {
-        // One of them was deleted meanwhile; the others are marked one by one.
+        // One of them is deleted or malformed; the others are marked one by one.
         for message in page { try await markAsRead(message, in: chatID) }
       } catch {
         throw try MessageError.of(error)
@@ -193,8 +203,9 @@ public struct MessageService: Sendable {
       } catch let error as FirestoreError
         where [.notFound, .permissionDenied].contains(error.code)
       {
-        // Without access to the chat, this throws.
-        guard try await !reference(message.id, in: chatID).get().exists else { throw error }
+        // Without access to the chat, this throws. With access, the message is gone, or its list
+        // of readers is malformed; that must not keep the others from being read.
+        _ = try await reference(message.id, in: chatID).get()
       }
     }
   }
@@ -214,7 +225,7 @@ public struct MessageService: Sendable {
     try await fetchMessages(in: chatID).count(where: isUnread)
   }
 
-  /// Returns for each member of a chat but the sender whether they have read a message.
+  /// Returns whether each member of a chat except the sender has read a message.
   ///
   /// The members are in the order of the chat. Throws `MessageError`.
   public func readDetails(of message: Message, in chat: Chat) async throws -> [ReadReceiptDetail] {
@@ -240,8 +251,9 @@ public struct MessageService: Sendable {
     }
   }
 
+  /// A message whose readers are malformed cannot be marked, and would be unread forever.
   private func isUnread(_ message: Message) -> Bool {
-    message.senderID != uid && !message.readBy.contains(uid)
+    message.senderID != uid && !message.readBy.contains(uid) && message.unreadable.isEmpty
   }
 
   // MARK: Editing
@@ -250,13 +262,36 @@ public struct MessageService: Sendable {
   public func editMessage(_ messageID: String, in chatID: String, text: String) async throws {
     try Self.check(text, hasMedia: false)
     try await MessageError.mapping {
-      try await reference(messageID, in: chatID).update(["text": .value(text)])
+      do {
+        try await reference(messageID, in: chatID).update(["text": .value(text)])
+      } catch let error as FirestoreError {
+        guard try await isGone(messageID, in: chatID, error) else { throw error }
+        throw MessageError.messageNotFound
+      }
     }
   }
 
-  /// Deletes a message of the signed-in user; throws `MessageError`.
+  /// Deletes a message of the signed-in user, if it still exists; throws `MessageError`.
   public func deleteMessage(_ messageID: String, in chatID: String) async throws {
-    try await MessageError.mapping { try await reference(messageID, in: chatID).delete() }
+    try await MessageError.mapping {
+      do {
+        try await reference(messageID, in: chatID).delete()
+      } catch let error as FirestoreError {
+        guard try await isGone(messageID, in: chatID, error) else { throw error }
+      }
+    }
+  }
+
+  /// Returns true if a change was refused because the message does not exist.
+  ///
+  /// The access rules refuse every change of a missing message.
+  private func isGone(
+    _ messageID: String,
+    in chatID: String,
+    _ error: FirestoreError
+  ) async throws -> Bool {
+    guard [.notFound, .permissionDenied].contains(error.code) else { return false }
+    return try await !reference(messageID, in: chatID).get().exists
   }
 
   // MARK: Helpers
@@ -283,7 +318,7 @@ public struct MessageService: Sendable {
 
   /// The number of messages of a page.
   public static let pageSize = 100
-  /// The longest text in UTF-16 code units; the access rules have the same.
+  /// The longest text in UTF-16 code units; the access rules enforce the same limit.
   private static let textLengthMax = 10_000
 }
 
@@ -306,12 +341,13 @@ public struct ShownMessage: Sendable, Hashable, Identifiable {
     case failed(MessageError)
   }
 
-  init(_ message: Message) {
+  /// Creates a message in a state of its delivery, delivered by default.
+  public init(_ message: Message, _ delivery: Delivery = .delivered) {
     self.message = message
-    delivery = .delivered
+    self.delivery = delivery
   }
 
-  init(_ queued: QueuedMessage) {
+  init(_ queued: QueuedMessage, _ delivery: Delivery? = nil) {
     message = Message(
       id: queued.id,
       text: queued.text,
@@ -320,43 +356,53 @@ public struct ShownMessage: Sendable, Hashable, Identifiable {
       readBy: [queued.senderID],
       media: queued.media
     )
-    delivery =
-      queued.failure.map { .failed(MessageError(rawValue: $0) ?? .refused) } ?? .sending
+    self.delivery =
+      delivery ?? queued.failure.map { .failed(MessageError(rawValue: $0) ?? .refused) } ?? .sending
   }
 }
 
 /// The messages of a chat as a device shows them, from what is stored and what is queued.
 private struct Timeline {
   enum Event: Sendable {
-    case stored([Message])
-    case queued([QueuedMessage])
+    /// The messages in a snapshot of the server, with its time.
+    case stored([Message], Timestamp)
+    case queue(MessageQueue.Contents)
   }
 
-  private var stored: [Message]?
-  private var queued: [QueuedMessage] = []
+  private var stored: (messages: [Message], time: Timestamp)?
+  private var queue = MessageQueue.Contents(queued: [], delivered: [])
 
   /// Takes a change, and returns the ids of queued messages that turn out to be delivered.
   mutating func take(_ event: Event) -> [String] {
     switch event {
-    case .stored(let messages): stored = messages
-    case .queued(let messages): queued = messages
+    case .stored(let messages, let time): stored = (messages, time)
+    case .queue(let contents): queue = contents
     }
-    let ids = Set(stored?.map(\.id) ?? [])
-    let delivered = queued.map(\.id).filter(ids.contains)
-    queued.removeAll { ids.contains($0.id) }
+    let ids = storedIDs
+    let delivered = queue.queued.map(\.id).filter(ids.contains)
+    queue.queued.removeAll { ids.contains($0.id) }
     return delivered
   }
 
   /// The messages to show; nil until there are any, or the server has said that there are none.
   var messages: [ShownMessage]? {
-    guard stored != nil || !queued.isEmpty else { return nil }
-    return (stored ?? []).map { ShownMessage($0) } + queued.map { ShownMessage($0) }
+    let ids = storedIDs
+    // A later snapshot without a delivered message means that it was deleted.
+    let onTheWay = queue.delivered.filter { delivered in
+      !ids.contains(delivered.message.id) && stored.map { $0.time < delivered.time } ?? false
+    }
+    guard stored != nil || !queue.queued.isEmpty else { return nil }
+    return (stored?.messages ?? []).map { ShownMessage($0) }
+      + onTheWay.map { ShownMessage($0.message, .delivered) }
+      + queue.queued.map { ShownMessage($0) }
   }
+
+  private var storedIDs: Set<String> { Set(stored?.messages.map(\.id) ?? []) }
 }
 
-/// The queued messages of a chat, as a sequence that starts with its iteration.
-private struct QueuedMessages: AsyncSequence, Sendable {
-  typealias Element = [QueuedMessage]
+/// The queue's messages of a chat, as a sequence that starts with its iteration.
+private struct QueueContents: AsyncSequence, Sendable {
+  typealias Element = MessageQueue.Contents
 
   let queue: MessageQueue
   let chatID: String
@@ -366,15 +412,15 @@ private struct QueuedMessages: AsyncSequence, Sendable {
   struct AsyncIterator: AsyncIteratorProtocol {
     let queue: MessageQueue
     let chatID: String
-    private var stream: AsyncStream<[QueuedMessage]>.Iterator?
+    private var stream: AsyncStream<MessageQueue.Contents>.Iterator?
 
     init(queue: MessageQueue, chatID: String) {
       self.queue = queue
       self.chatID = chatID
     }
 
-    mutating func next() async -> [QueuedMessage]? {
-      if stream == nil { stream = await queue.messages(in: chatID).makeAsyncIterator() }
+    mutating func next() async -> MessageQueue.Contents? {
+      if stream == nil { stream = await queue.contents(of: chatID).makeAsyncIterator() }
       return await stream?.next()
     }
   }

@@ -56,6 +56,6 @@ public struct NotificationService: Sendable {
 
   private var document: DocumentReference { firestore.collection(User.collection).document(uid) }
 
-  /// The access rules have the same limit.
+  /// The access rules enforce the same limit.
   private static let tokenLengthMax = 4096
 }

@@ -38,9 +38,9 @@ extension ProfileError: AccessError {
       case .notAuthenticated: .notAuthenticated
       case .permissionDenied: .unauthorized
       case .notFound: .profileNotFound
-      case .alreadyExists, .conflict: .refused("the profile has changed meanwhile")
+      case .alreadyExists, .conflict: .refused("the profile has changed in the meantime")
       case .offline: .networkError
-      case .busy(let reason), .refused(let reason): .refused(reason)
+      case .busy(let reason), .failed(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

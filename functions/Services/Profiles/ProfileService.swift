@@ -30,8 +30,8 @@ public struct ProfileService: Sendable {
   }
 
   /// The profile of a client now and after every change; nil while there is none.
-  public func observeProfile(of clientID: String) -> Observation<ClientProfile?> {
-    Observation(reference(clientID).snapshots(), errors: ProfileError.self) { snapshot in
+  public func observeProfile(of clientID: String) -> Updates<ClientProfile?> {
+    Updates(reference(clientID).snapshots(), errors: ProfileError.self) { snapshot in
       documents.read(snapshot, as: ClientProfile.self)?.value
     }
   }
@@ -57,7 +57,7 @@ public struct ProfileService: Sendable {
     }
   }
 
-  /// Removes an item, which messages do not add again.
+  /// Removes an item; later messages do not add it back.
   ///
   /// The ids of the last 500 removed items are remembered. Throws `ProfileError`.
   public func removeItem(_ itemID: String, of clientID: String) async throws {
@@ -141,7 +141,7 @@ public struct ProfileService: Sendable {
   /// The number of times a change is tried while the server changes the profile.
   private static let attemptsMax = 5
   private static let textLengthMax = 500
-  /// The number of removed ids that are remembered; the access rules have the same.
+  /// The number of removed ids that are remembered; the access rules enforce the same limit.
   private static let removedMax = 500
 }
 

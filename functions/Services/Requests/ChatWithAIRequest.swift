@@ -98,7 +98,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   }
 
   /// An action that the assistant performed or proposed, or that was refused or failed.
-  public struct Action: Codable, Sendable, Hashable {
+  public struct Action: Codable, Sendable, Hashable, Identifiable {
     /// The id of the action; `confirmAction` takes the id of a proposal.
     public var id: String
     /// The name of the tool.

@@ -4,13 +4,13 @@ public import Foundation
 public enum AuthenticationError: Error, Sendable, Hashable {
   /// The name is empty, or has only white space if `isBlank`.
   case emptyDisplayName(isBlank: Bool)
-  /// The name has more characters than others can read.
+  /// The name has more than 100 characters.
   case displayNameTooLong
   case invalidRole
   case emailAlreadyInUse
   case invalidEmail
   case weakPassword
-  /// The address or the password is wrong; which of them is not said.
+  /// The address or the password is wrong; the error does not say which.
   case wrongCredentials
   /// An administrator has disabled the account.
   case userDisabled

@@ -54,7 +54,8 @@ struct AuthenticationServer: Sendable {
       var id_token: String
       var refresh_token: String
     }
-    let form = "grant_type=refresh_token&refresh_token=\(refreshToken)"
+    let token = refreshToken.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+    let form = "grant_type=refresh_token&refresh_token=\(token)"
     let reply: Reply = try await send(
       "\(origin(of: "securetoken"))/v1/token",
       Data(form.utf8),

@@ -11,7 +11,7 @@ import Synchronization
 /// account after an hour, see `removeUnfinishedSignUp`.
 public final class AuthenticationService: Sendable {
   /// A signed-in user.
-  public struct Session: Sendable, Hashable {
+  public struct Session: Codable, Sendable, Hashable {
     /// The user's id.
     public var uid: String
     /// The address in lower case.
@@ -22,13 +22,28 @@ public final class AuthenticationService: Sendable {
     public var refreshToken: String
     /// The time at which `idToken` expires.
     public var expiry: Date
+
+    /// Creates a session from its parts, for example in a preview.
+    public init(uid: String, email: String, idToken: String, refreshToken: String, expiry: Date) {
+      self.uid = uid
+      self.email = email
+      self.idToken = idToken
+      self.refreshToken = refreshToken
+      self.expiry = expiry
+    }
+  }
+
+  /// The session and the sequences that follow it.
+  private struct State {
+    var session: Session?
+    var observers: [AsyncStream<Session?>.Continuation] = []
   }
 
   private let server: AuthenticationServer
   private let firestore: Firestore
   private let pause: @Sendable (Duration) async throws -> Void
   private let now: @Sendable () -> Date
-  private let session = Mutex<Session?>(nil)
+  private let state = Mutex(State())
 
   /// Creates a service; `session` is that of an earlier run, if the app has kept it.
   public init(
@@ -43,11 +58,37 @@ public final class AuthenticationService: Sendable {
     self.firestore = firestore
     self.pause = pause
     self.now = now
-    self.session.withLock { $0 = session }
+    state.withLock { $0.session = session }
   }
 
   /// The signed-in user; nil if nobody is signed in.
-  public var currentUser: Session? { session.withLock { $0 } }
+  public var currentUser: Session? { state.withLock { $0.session } }
+
+  /// The current session, then a new one after each change; nil while nobody is signed in.
+  ///
+  /// Store each session in the keychain, because its tokens change, and show the sign-in screen
+  /// when it is nil. The sequence ends when its task is cancelled.
+  public func observeSession() -> AsyncStream<Session?> {
+    let (stream, continuation) = AsyncStream<Session?>.makeStream(
+      bufferingPolicy: .bufferingNewest(1)
+    )
+    state.withLock { state in
+      state.observers.append(continuation)
+      continuation.yield(state.session)
+    }
+    return stream
+  }
+
+  /// Changes the session if it satisfies a condition, and tells the observers.
+  private func change(_ new: Session?, if holds: (Session?) -> Bool = { _ in true }) {
+    state.withLock { state in
+      guard holds(state.session), state.session != new else { return }
+      state.session = new
+      state.observers.removeAll { observer in
+        if case .terminated = observer.yield(new) { true } else { false }
+      }
+    }
+  }
 
   /// Makes an account and its user document, and signs the user in.
   ///
@@ -143,7 +184,7 @@ public final class AuthenticationService: Sendable {
   }
 
   /// Forgets the session on this device.
-  public func signOut() { session.withLock { $0 = nil } }
+  public func signOut() { change(nil) }
 
   /// Sends an e-mail with a link to choose another password.
   ///
@@ -197,16 +238,16 @@ public final class AuthenticationService: Sendable {
       renewed.refreshToken = fresh.refreshToken
       renewed.expiry = now().addingTimeInterval(Self.lifetimeSeconds)
       let new = renewed
-      session.withLock { if $0?.uid == new.uid { $0 = new } }
+      change(new) { $0?.uid == new.uid }
       return new.idToken
     } catch AuthenticationError.notAuthenticated {
-      session.withLock { if $0 == current { $0 = nil } }
+      change(nil) { $0 == current }
       throw AuthenticationError.notAuthenticated
     }
   }
 
   private func keep(_ new: Session) -> Session {
-    session.withLock { $0 = new }
+    change(new)
     return new
   }
 

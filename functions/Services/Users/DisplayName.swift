@@ -1,6 +1,6 @@
 import Foundation
 
-/// A name that others can see, without surrounding white space.
+/// A name with a visible character, without surrounding white space.
 ///
 /// The access rules accept the same names.
 struct DisplayName: Sendable, Hashable {
@@ -30,10 +30,10 @@ struct DisplayName: Sendable, Hashable {
     return nil
   }
 
-  /// Returns true if the text has something to see.
+  /// Returns true if the text has a visible character.
   ///
-  /// White space of any script, control and format characters, marks without a letter and letters
-  /// without a shape are nothing to see.
+  /// White space of any script, control and format characters, marks without a letter and blank
+  /// letters are not visible.
   static func isVisible(_ text: String) -> Bool {
     text.unicodeScalars.contains { scalar in
       switch scalar.properties.generalCategory {

@@ -83,7 +83,7 @@ public final class UserService: Sendable {
     return user
   }
 
-  /// Returns those of the users that exist, by uid, with one request for all that are not known.
+  /// Returns the existing users, by uid; users that are not cached are read in batches.
   ///
   /// Throws `UserServiceError`.
   public func getUsers(_ ids: some Collection<String> & Sendable) async throws -> [String: User] {
@@ -129,8 +129,8 @@ public final class UserService: Sendable {
   }
 
   /// The user with the given uid now and after every change; nil while there is none.
-  public func observeUser(_ id: String) -> Observation<User?> {
-    Observation(document(id).snapshots(), errors: UserServiceError.self) { self.keep($0) }
+  public func observeUser(_ id: String) -> Updates<User?> {
+    Updates(document(id).snapshots(), errors: UserServiceError.self) { self.keep($0) }
   }
 
   // MARK: Helpers

@@ -41,9 +41,9 @@ extension UserServiceError: AccessError {
       case .permissionDenied: .permissionDenied
       case .notFound: .userNotFound
       case .alreadyExists: .documentAlreadyExists
-      case .conflict: .refused("the document has changed meanwhile")
+      case .conflict: .refused("the document has changed in the meantime")
       case .offline: .networkError
-      case .busy(let reason), .refused(let reason): .refused(reason)
+      case .busy(let reason), .failed(let reason), .refused(let reason): .refused(reason)
       }
   }
 }

@@ -1,4 +1,4 @@
-/// A value now and after every change, as an asynchronous sequence.
+/// The current value, then a new one after each change, as an asynchronous sequence.
 ///
 /// ```swift
 /// for try await clients in contacts.observeClients() { self.clients = clients }
@@ -7,10 +7,18 @@
 /// If the connection fails, it resumes by itself. It ends when its task is cancelled or its loop is
 /// left. It throws the error of the service from which it comes, for example after the user has
 /// lost access.
-public struct Observation<Element: Sendable>: AsyncSequence, Sendable {
+public struct Updates<Element: Sendable>: AsyncSequence, Sendable {
   private let start: @Sendable () -> AsyncIterator
 
-  /// Creates an observation of another sequence, whose errors become those of a service.
+  /// Creates a sequence of given values, for previews and tests.
+  public init(_ elements: [Element]) {
+    start = {
+      var iterator = elements.makeIterator()
+      return AsyncIterator { iterator.next() }
+    }
+  }
+
+  /// Creates updates from another sequence, whose errors become those of a service.
   init<Base: AsyncSequence & Sendable>(
     _ base: Base,
     errors: any AccessError.Type,
@@ -19,7 +27,7 @@ public struct Observation<Element: Sendable>: AsyncSequence, Sendable {
     self.init(base, errors: errors, transforms: { transform })
   }
 
-  /// Creates an observation of another sequence with a new transform for each loop.
+  /// Creates updates from another sequence with a new transform for each loop.
   ///
   /// Nothing is shown for elements for which the transform returns nil.
   init<Base: AsyncSequence & Sendable>(
