@@ -41,9 +41,10 @@ public struct MessageService: Sendable {
 
   /// Queues a message and returns it; `observeMessages(in:)` shows it at once as `.sending`.
   ///
-  /// The message is sent in the order of the calls, and once, however often it is tried and even if
-  /// the app ends in the meantime. After a sign-out it waits for the user's next sign-in. Throws `MessageError`: `tooLong`, `empty` or `queueFull`. Also throws
-  /// the error of a store that cannot keep the message, which is then not sent.
+  /// Messages are sent in the order of the calls, and each of them once, however often it is tried
+  /// and even if the app ends in the meantime. After a sign-out, a message waits for the user's
+  /// next sign-in. Throws `MessageError`: `tooLong`, `empty`, `queueFull` or `chatNotFound`. Also
+  /// throws the error of a store that cannot keep the message, which is then not sent.
   @discardableResult
   public func sendMessage(
     _ text: String,
