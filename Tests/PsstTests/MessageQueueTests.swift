@@ -8,7 +8,7 @@ import Testing
 @testable import PsstServices
 
 /// Messages that wait for their delivery.
-@Suite("Message queue", .timeLimit(.minutes(1)))
+@Suite("Message queue", .timeLimit(.minutes(5)))
 struct MessageQueueTests {
   private static func message(
     _ text: String,

@@ -8,7 +8,7 @@ import Testing
 @testable import PsstServices
 
 /// Messages, as apps of several users send and read them under the access rules.
-@Suite("Message service", .timeLimit(.minutes(1)))
+@Suite("Message service", .timeLimit(.minutes(5)))
 struct MessageServiceTests {
   private typealias Shown = [ShownMessage]
 
