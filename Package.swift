@@ -6,7 +6,8 @@ import PackageDescription
 
 let package = Package(
   name: "hearth",
-  platforms: [.macOS(.v15)],
+  // iOS is for the libraries of Psst and what they use; the rest is for servers.
+  platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .executable(name: "hearth", targets: ["HearthCLI"]),
     .executable(name: "psst-functions", targets: ["PsstWorker"]),
@@ -15,6 +16,8 @@ let package = Package(
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
+    .library(name: "PsstModels", targets: ["PsstModels"]),
+    .library(name: "PsstServices", targets: ["PsstServices"]),
   ],
   dependencies: [
     // Sockets and event loops, better tested than a new implementation could be.
@@ -554,10 +557,7 @@ func testTargets() -> [Target] {
     tests(
       "PsstTests",
       of: ["PsstFunctions"],
-      and: [
-        "FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels",
-        "StatusCodes",
-      ]
+      and: ["FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels"]
     ),
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("SchedulesTests"),
@@ -620,9 +620,14 @@ func strict() -> [SwiftSetting] {
 }
 
 /// Returns dependencies by name: products of other packages and targets of this package.
+///
+/// iOS has no libcurl; `OutboundHTTP` uses `URLSession` there.
 func targetDependencies(_ names: [String]) -> [Target.Dependency] {
   names.map { name in
-    products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)
+    if name == "CCurl" {
+      return .target(name: name, condition: .when(platforms: [.linux, .macOS]))
+    }
+    return products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)
   }
 }
 

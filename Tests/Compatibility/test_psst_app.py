@@ -25,12 +25,12 @@ FLAG = "relationship_validation_enabled"
 class App:
     """A process of the library's app."""
 
-    def __init__(self, suite, folder=None):
+    def __init__(self, suite, folder=None, options=()):
         environment = {
             "PATH": os.environ["PATH"], "GCLOUD_PROJECT": conftest.PROJECT,
             "FIRESTORE_EMULATOR_HOST": suite.address("firestore"),
             "FIREBASE_AUTH_EMULATOR_HOST": suite.address("auth")}
-        options = ["--functions", suite.url("").rstrip("/")]
+        options = ["--functions", suite.url("").rstrip("/"), *options]
         if folder:
             options += ["--queue", str(folder)]
         self.process = subprocess.Popen(
@@ -95,8 +95,8 @@ def suite(tmp_path_factory):
 def apps(suite):
     """Makes apps, which end with the test."""
     with contextlib.ExitStack() as stack:
-        def make(folder=None):
-            app = App(suite, folder)
+        def make(folder=None, options=()):
+            app = App(suite, folder, options)
             stack.callback(lambda: app.process.poll() is not None or app.stop())
             return app
         yield make
@@ -134,8 +134,9 @@ def delivered(*texts):
         item.split(" ", 1)[1].rsplit(" ", 1)[0] for item in items] == list(texts)
 
 
-def test_two_apps_and_googles_client_talk_in_one_group(suite, db, apps):
-    trainer, client = apps(), apps()
+@pytest.mark.parametrize("options", [(), ("--url-session",)], ids=["libcurl", "URLSession"])
+def test_two_apps_and_googles_client_talk_in_one_group(suite, db, apps, options):
+    trainer, client = apps(options=options), apps(options=options)
     tina, carl = trainer.sign_up("tina", "trainer"), client.sign_up("carl", "client")
     db.document("users/cora").set({"displayName": "Cora", "role": "client", "email": "cora@psst.app"})
     assert trainer.do("addClient", email="Carl@psst.app") == [carl]
@@ -246,8 +247,9 @@ def test_after_a_sign_out_the_services_act_as_nobody(suite, db, apps):
     assert app.do("clients") == []
 
 
-def test_when_the_suite_stands_still_apps_go_on_afterwards(suite, db, apps):
-    app, other = apps(), apps()
+@pytest.mark.parametrize("options", [(), ("--url-session",)], ids=["libcurl", "URLSession"])
+def test_when_the_suite_stands_still_apps_go_on_afterwards(suite, db, apps, options):
+    app, other = apps(options=options), apps(options=options)
     app.sign_up("carl", "client")
     cora = other.sign_up("cora", "client")
     [chat] = app.do("createChat", members=[cora])

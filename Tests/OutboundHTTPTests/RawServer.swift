@@ -36,6 +36,8 @@ struct RawServer: Sendable {
   let connections = ConnectionCount()
 
   var url: String { "http://127.0.0.1:\(port)" }
+  /// The URL for clients that do not bypass the environment's proxy for loopback by themselves.
+  var unproxiedURL: String { "http://localhost:\(port)" }
 
   /// Runs a server while `body` runs.
   ///
@@ -118,7 +120,10 @@ struct RawServer: Sendable {
   }
 
   /// A proxy setting for an unused port; every test thereby shows that loopback bypasses the proxy.
+  ///
+  /// Only the name `localhost`, as in `unproxiedURL`, is exempt.
   private static let hostileProxy: Void = {
+    setenv("no_proxy", "localhost", 1)
     setenv("http_proxy", "http://127.0.0.1:9", 1)
     setenv("all_proxy", "http://127.0.0.1:9", 1)
   }()

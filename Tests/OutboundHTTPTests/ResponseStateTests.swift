@@ -29,6 +29,38 @@ struct ResponseStateTests {
     #expect(received(&state, 1) == .pause)
   }
 
+  @Test("A pushing sender is asked to wait once, and may still push up to the bound")
+  func pushing() {
+    var state = ResponseState(reading: .pushed(holdBytes: 4, bufferBytesMax: 10), bytesMax: 1000)
+    state.headArrived(head)
+
+    #expect(received(&state, 3) == .stored)
+    #expect(!state.isPaused)
+    #expect(received(&state, 1) == .hold)
+    #expect(received(&state, 6) == .stored)
+    #expect(state.isPaused)
+    #expect(state.takeChunk() == .chunk([UInt8](repeating: 7, count: 10), resume: true))
+    #expect(!state.isPaused)
+    #expect(received(&state, 3) == .stored)
+    #expect(state.takeChunk() == .chunk([7, 7, 7], resume: false))
+  }
+
+  @Test("A pushing sender past the bound fails the response, after what had come")
+  func pushedTooFar() {
+    var state = ResponseState(reading: .pushed(holdBytes: 4, bufferBytesMax: 10), bytesMax: 1000)
+    state.headArrived(head)
+
+    // A single piece passes when nothing waits.
+    #expect(received(&state, 11) == .hold)
+    #expect(received(&state, 1) == .abort)
+    #expect(state.takeChunk() == .chunk([UInt8](repeating: 7, count: 11), resume: true))
+    guard case .failure(let error) = state.takeChunk() else {
+      Issue.record("the response has not failed")
+      return
+    }
+    #expect(error.kind == .tooLarge)
+  }
+
   @Test("What came before a whole end is still read")
   func endAfterData() {
     var state = ResponseState(reading: .streamed(bufferBytesMax: 10), bytesMax: 1000)

@@ -26,9 +26,12 @@ struct PsstAppCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("The folder for messages that wait.", valueName: "folder"))
   var queue: String?
 
+  @Flag(help: "Use URLSession for HTTP, as an app on a phone does.")
+  var urlSession = false
+
   func run() async throws {
     let environment = ProcessInfo.processInfo.environment
-    let http = OutboundClient()
+    let http: any HTTPTransport = urlSession ? URLSessionTransport() : OutboundClient()
     let firestore = Firestore(environment: environment, http: http)
     let app = App(
       authentication: AuthenticationService(

@@ -20,10 +20,14 @@ public struct Firestore: Sendable {
   let calls: FirestoreCalls
 
   /// Creates a client that accesses a database over HTTP, according to the settings.
+  ///
+  /// Without `http` it creates a client of its own: an `OutboundClient`, or a `URLSessionTransport`
+  /// on systems without libcurl, such as iOS.
   public init(
     _ settings: FirestoreSettings,
-    http: any HTTPTransport = OutboundClient()
+    http: (any HTTPTransport)? = nil
   ) {
+    let http = http ?? PlatformTransport.make()
     self.init(
       project: settings.project,
       database: settings.database,
@@ -40,19 +44,16 @@ public struct Firestore: Sendable {
 
   /// Creates a client for the database that an environment describes.
   ///
-  /// See `FirestoreSettings(environment:)` for the variables. A missing variable throws with the
-  /// first call instead of here, because a functions binary also runs without any variables to
-  /// write its manifest.
+  /// See `FirestoreSettings(environment:)` for the variables. Without `http` it creates a client of
+  /// its own, as `init(_:http:)` does. A missing variable throws with the first call instead of
+  /// here, because a functions binary also runs without any variables to write its manifest.
   public init(
     environment: [String: String],
     http: (any HTTPTransport)? = nil
   ) {
     do {
       let settings = try FirestoreSettings(environment: environment)
-      self.init(
-        settings,
-        http: http ?? OutboundClient(configuration: .init(environment: environment))
-      )
+      self.init(settings, http: http ?? PlatformTransport.make(environment: environment))
     } catch {
       self.init(
         project: environment["GCLOUD_PROJECT"] ?? "unknown",

@@ -105,14 +105,14 @@
     /// repeated.
     private func maySend() -> Bool {
       defer { isSent = true }
-      return !isSent || head.current != nil || Self.repeatable.contains(transfer.request.method)
+      return !isSent || head.current != nil || transfer.request.isIdempotent
     }
 
     private func body(_ bytes: UnsafeMutablePointer<CChar>?, count: Int) -> Int {
       // A redirect that is not followed also has a body.
       handOutHead(head.current)
       switch transfer.received(UnsafeRawBufferPointer(start: bytes, count: count)) {
-      case .stored: return count
+      case .stored, .hold: return count
       case .pause: return Int(CURL_WRITEFUNC_PAUSE)
       case .abort: return Self.abort
       }
@@ -143,8 +143,6 @@
 
     /// The hosts of the metadata server on Google's machines, which a proxy cannot reach.
     private static let metadataHosts: Set = ["metadata.google.internal", "169.254.169.254"]
-    /// The idempotent methods of HTTP, whose requests may be repeated.
-    private static let repeatable: Set = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]
     /// The return value that makes libcurl abort: any count other than the given one.
     private static let abort = -1
     /// The size of the read buffer.

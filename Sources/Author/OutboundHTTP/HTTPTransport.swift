@@ -1,4 +1,4 @@
-/// A client for HTTP requests, either `OutboundClient` or a scripted client in tests.
+/// A client for HTTP requests: `OutboundClient`, `URLSessionTransport`, or a scripted one in tests.
 public protocol HTTPTransport: Sendable {
   /// Sends a request and waits for the complete response.
   ///

@@ -103,33 +103,10 @@
         body: OutboundBody(lease)
       )
     }
-
-    fileprivate func cancel(_ transfer: Transfer) { engine.cancel(transfer) }
-    fileprivate func resume(_ transfer: Transfer) { engine.resume(transfer) }
   }
 
-  /// The right to read a streamed body.
-  ///
-  /// The request ends when the lease is released.
-  final class TransferLease: Sendable {
-    private let transfer: Transfer
-    private let client: OutboundClient
-
-    init(_ transfer: Transfer, of client: OutboundClient) {
-      self.transfer = transfer
-      self.client = client
-    }
-
-    deinit { client.cancel(transfer) }
-
-    func chunk() async throws -> [UInt8]? {
-      try await withTaskCancellationHandler {
-        guard let (bytes, resume) = try await transfer.chunk() else { return nil }
-        if resume { client.resume(transfer) }
-        return bytes
-      } onCancel: {
-        client.cancel(transfer)
-      }
-    }
+  extension OutboundClient: TransferDriver {
+    func cancel(_ transfer: Transfer) { engine.cancel(transfer) }
+    func resume(_ transfer: Transfer) { engine.resume(transfer) }
   }
 #endif

@@ -71,6 +71,11 @@ public struct OutboundRequest: Sendable {
 }
 
 extension OutboundRequest {
+  /// True if the method is idempotent, so that the request may be repeated.
+  var isIdempotent: Bool {
+    ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(method)
+  }
+
   /// Throws `invalidRequest` for invalid HTTP/1.1 syntax and for schemes other than http and https.
   func validate() throws(OutboundHTTPError) {
     guard !method.isEmpty, method.utf8.allSatisfy(Self.isToken) else {

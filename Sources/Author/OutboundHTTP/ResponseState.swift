@@ -15,6 +15,11 @@ struct ResponseState {
     case whole
     /// The body is taken in chunks. Beyond this number of bytes the sender has to wait.
     case streamed(bufferBytesMax: Int)
+    /// The body is taken in chunks, from a sender that cannot offer the same bytes again.
+    ///
+    /// From `holdBytes` unread bytes on, the sender should wait. Beyond `bufferBytesMax`, the
+    /// response fails.
+    case pushed(holdBytes: Int, bufferBytesMax: Int)
   }
 
   /// The next step for the receiver of bytes.
@@ -22,6 +27,8 @@ struct ResponseState {
     case stored
     /// The bytes were not stored. Offer the same bytes again after a `resume`.
     case pause
+    /// The bytes were stored. The sender should wait for a `resume`, but may send more.
+    case hold
     /// The bytes were not stored because the response has ended. Abort the transfer.
     case abort
   }
@@ -44,7 +51,8 @@ struct ResponseState {
   private var head: ResponseHead?
   private var buffer: [UInt8] = []
   private var receivedBytes = 0
-  private var isPaused = false
+  /// True while the sender has to wait for the reader.
+  private(set) var isPaused = false
   private var ending: Ending?
 
   /// Creates the state before anything has arrived.
@@ -76,21 +84,34 @@ struct ResponseState {
   /// Stores a piece of the body.
   mutating func received(_ bytes: UnsafeRawBufferPointer) -> Intake {
     guard ending == nil else { return .abort }
-    if case .streamed(let bufferBytesMax) = reading, !buffer.isEmpty,
-      buffer.count + bytes.count > bufferBytesMax
-    {
+    switch reading {
+    case .streamed(let bufferBytesMax) where isFull(for: bytes, bufferBytesMax):
       isPaused = true
       return .pause
+    case .pushed(_, let bufferBytesMax) where isFull(for: bytes, bufferBytesMax):
+      return refuse("the response has more than \(bufferBytesMax) bytes that wait for the reader")
+    default: break
     }
     guard bytes.count <= bytesMax - receivedBytes else {
-      ending = .failed(
-        OutboundHTTPError(.tooLarge, "the response has more than \(bytesMax) bytes")
-      )
-      return .abort
+      return refuse("the response has more than \(bytesMax) bytes")
     }
     receivedBytes += bytes.count
     buffer.append(contentsOf: bytes)
-    return .stored
+    guard case .pushed(let holdBytes, _) = reading, buffer.count >= holdBytes, !isPaused else {
+      return .stored
+    }
+    isPaused = true
+    return .hold
+  }
+
+  /// Returns true if a piece would exceed the buffer; a single piece of any size fits.
+  private func isFull(for bytes: UnsafeRawBufferPointer, _ bufferBytesMax: Int) -> Bool {
+    !buffer.isEmpty && buffer.count + bytes.count > bufferBytesMax
+  }
+
+  private mutating func refuse(_ reason: String) -> Intake {
+    ending = .failed(OutboundHTTPError(.tooLarge, reason))
+    return .abort
   }
 
   /// Ends the response.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// One request in progress, shared by the task that reads it and the engine's thread.
+/// One request in progress, shared by the task that reads it and the driver of its connection.
 final class Transfer: Sendable {
   let request: OutboundRequest
   let deadline: ContinuousClock.Instant?
@@ -26,7 +26,10 @@ final class Transfer: Sendable {
 
   var isEnded: Bool { shared.withLock { $0.response.isEnded } }
 
-  //MARK: Calls of the engine
+  /// True while the sender has to wait for the reader.
+  var isPaused: Bool { shared.withLock { $0.response.isPaused } }
+
+  //MARK: Calls of the driver
 
   func headArrived(_ head: ResponseHead) {
     signal { $0.headArrived(head) }
