@@ -557,7 +557,10 @@ func testTargets() -> [Target] {
     tests(
       "PsstTests",
       of: ["PsstFunctions"],
-      and: ["FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels"]
+      and: [
+        "FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels",
+        "StatusCodes",
+      ]
     ),
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("SchedulesTests"),

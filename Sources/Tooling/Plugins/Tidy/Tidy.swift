@@ -347,7 +347,8 @@ private enum Architecture {
     "struct", "class", "enum", "protocol", "actor", "typealias",
   ]
   static let toolchainModules: Set<String> = [
-    "Swift", "Foundation", "FoundationEssentials", "Synchronization", "Dispatch", "Testing",
+    "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
+    "Dispatch", "Testing",
     "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
   ]
 }
