@@ -46,11 +46,23 @@ package enum RandomID {
     private static let size = 32
     private var numbers: [UInt64] = []
 
+    /// Fills a buffer with random bytes; returns false if the system has none.
+    ///
+    /// iOS lacks `getentropy`; `arc4random_buf` of Apple's systems never fails.
+    private static func fill(_ start: UnsafeMutableRawPointer, bytes: Int) -> Bool {
+      #if canImport(Darwin)
+        arc4random_buf(start, bytes)
+        return true
+      #else
+        return getentropy(start, bytes) == 0
+      #endif
+    }
+
     mutating func next() -> UInt64 {
       if let number = numbers.popLast() { return number }
       numbers = Array(unsafeUninitializedCapacity: Self.size) { buffer, count in
         let bytes = Self.size * MemoryLayout<UInt64>.size
-        let isFilled = buffer.baseAddress.map { getentropy($0, bytes) == 0 } ?? false
+        let isFilled = buffer.baseAddress.map { Self.fill($0, bytes: bytes) } ?? false
         count = isFilled ? Self.size : 0
       }
       if let number = numbers.popLast() { return number }
