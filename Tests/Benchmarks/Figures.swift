@@ -422,7 +422,7 @@ struct Comparison {
       [50, 99].map { percentile in
         Row(
           metric: .contactsMilliseconds(request, percentile: percentile),
-          peer: .rawREST,
+          peer: request == .search ? nil : .rawREST,
           aim: .atMost(request.millisecondsMax / 10)
         )
       }
