@@ -24,6 +24,7 @@ enum AccessFailure: Sendable, Hashable {
     switch error {
     case let error as FirestoreError: self.init(error.code, error.message)
     case let error as CallFailure: self.init(error.code, error.message)
+    case let error as UserServiceError: self = error.failure
     case AuthenticationError.networkError: self = .offline
     case is AuthenticationError: self = .notAuthenticated
     case is CancellationError: throw error

@@ -61,7 +61,7 @@ public struct CallableClient: Sendable {
       }
       for try await line in response.body.lines() where line.hasPrefix("data:") {
         let event = Data(line.dropFirst("data:".count).utf8)
-        // An event is either a chunk or the end of the call.
+        // An event that is not a chunk ends the call; `result` reports an unknown form.
         guard let chunk = try? JSONDecoder().decode(Message<Chunk>.self, from: event) else {
           return try Self.result(Array(event), status: 200)
         }
@@ -139,6 +139,7 @@ public struct CallableClient: Sendable {
     status: Int
   ) throws -> Result {
     let data = Data(body)
+    // What is neither a result nor a failure is reported below as an unknown form.
     if (200..<300).contains(status),
       let reply = try? JSONDecoder().decode(Reply<Result>.self, from: data)
     {

@@ -75,10 +75,7 @@ public struct ChatCreator: Sendable {
   }
 
   private func oldest(in snapshot: QuerySnapshot) -> DocumentSnapshot? {
-    let chats = snapshot.filter { documents.read($0, as: Chat.self)?.value?.isOneToOne == true }
-    return chats.min { left, right in
-      (left.createTime ?? left.readTime, left.id) < (right.createTime ?? right.readTime, right.id)
-    }
+    snapshot.filter { documents.read($0, as: Chat.self)?.value?.isOneToOne == true }.oldest
   }
 
   /// Returns the id of a group that has both as members; nil if there is none.

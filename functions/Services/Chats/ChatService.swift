@@ -108,15 +108,8 @@ public struct ChatService: Sendable {
   /// Throws `ChatError`.
   public func memberNames(of chats: [Chat]) async throws -> [String: String] {
     let ids = Set(chats.flatMap(\.members))
-    do {
-      return try await users.getUsers(ids).mapValues(\.displayName).filter { !$0.value.isEmpty }
-    } catch let error as UserServiceError {
-      throw switch error {
-      case .networkError: ChatError.networkError
-      case .notAuthenticated: ChatError.notAuthenticated
-      case .permissionDenied: ChatError.permissionDenied
-      default: ChatError.refused("\(error)")
-      }
+    return try await ChatError.mapping {
+      try await users.getUsers(ids).mapValues(\.displayName).filter { !$0.value.isEmpty }
     }
   }
 

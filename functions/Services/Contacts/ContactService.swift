@@ -202,17 +202,12 @@ public struct ContactService: Sendable {
   }
 
   private func client(email: String) async throws -> User {
-    let user: User?
-    do {
-      user = try await users.getUserByEmail(email)
-    } catch UserServiceError.invalidEmail {
-      throw ContactError.invalidEmail
-    } catch UserServiceError.networkError {
-      throw ContactError.networkError
-    } catch UserServiceError.notAuthenticated {
-      throw ContactError.notAuthenticated
-    } catch let error as UserServiceError {
-      throw error == .permissionDenied ? ContactError.unauthorized : .refused("\(error)")
+    let user = try await ContactError.mapping {
+      do {
+        return try await users.getUserByEmail(email)
+      } catch UserServiceError.invalidEmail {
+        throw ContactError.invalidEmail
+      }
     }
     guard let user else { throw ContactError.userNotFound }
     guard user.id != trainerID else { throw ContactError.ownAddress }

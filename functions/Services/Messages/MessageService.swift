@@ -231,17 +231,7 @@ public struct MessageService: Sendable {
   /// The members are in the order of the chat. Throws `MessageError`.
   public func readDetails(of message: Message, in chat: Chat) async throws -> [ReadReceiptDetail] {
     let others = chat.members.filter { $0 != message.senderID }
-    let known: [String: User]
-    do {
-      known = try await users.getUsers(others)
-    } catch let error as UserServiceError {
-      throw switch error {
-      case .networkError: MessageError.offline
-      case .notAuthenticated: MessageError.notAuthenticated
-      case .permissionDenied: MessageError.permissionDenied
-      default: MessageError.refused
-      }
-    }
+    let known = try await MessageError.mapping { try await users.getUsers(others) }
     return others.map { id in
       ReadReceiptDetail(
         id: id,

@@ -122,10 +122,7 @@ public final class UserService: Sendable {
         .where("email", .in, Array(Set([address.text, address.typed])).sorted())
         .limit(Self.sameAddressMax).get()
     }
-    let oldest = found.min { left, right in
-      (left.createTime ?? left.readTime, left.id) < (right.createTime ?? right.readTime, right.id)
-    }
-    return oldest.flatMap(keep)
+    return found.oldest.flatMap(keep)
   }
 
   /// The user with the given uid now and after every change; nil while there is none.

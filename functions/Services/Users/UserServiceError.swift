@@ -33,6 +33,21 @@ extension UserServiceError: LocalizedError {
   }
 }
 
+extension UserServiceError {
+  /// The failure behind the error, for the services that ask `UserService`.
+  var failure: AccessFailure {
+    switch self {
+    case .documentAlreadyExists: .alreadyExists
+    case .userNotFound: .notFound
+    case .permissionDenied: .permissionDenied
+    case .networkError: .offline
+    case .notAuthenticated: .notAuthenticated
+    case .invalidEmail, .invalidName: .refused("\(self)")
+    case .refused(let reason): .refused(reason)
+    }
+  }
+}
+
 extension UserServiceError: AccessError {
   init(_ failure: AccessFailure) {
     self =
