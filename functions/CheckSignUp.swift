@@ -1,5 +1,5 @@
-import Foundation
 public import FunctionsRuntime
+import PsstServices
 
 extension MessageFunctions {
   /// Checks the name of a new user before the account exists, and removes space around it.
@@ -8,14 +8,12 @@ extension MessageFunctions {
   public var checkSignUp: BeforeUserCreated {
     .init("checkSignUp") { event in
       guard let given = event.user.displayName else { return nil }
-      let name = given.trimmingCharacters(in: .whitespacesAndNewlines)
-      guard !name.isEmpty else {
-        throw CallableError(.invalidArgument, "Display name cannot be empty")
+      do {
+        let name = try AuthenticationService.checkedName(given)
+        return name == given ? nil : UserChanges(displayName: name)
+      } catch let error as AuthenticationError {
+        throw CallableError(.invalidArgument, error.errorDescription ?? "\(error)")
       }
-      guard name.count <= 100 else {
-        throw CallableError(.invalidArgument, "Display name must have at most 100 characters")
-      }
-      return name == given ? nil : UserChanges(displayName: name)
     }
   }
 }

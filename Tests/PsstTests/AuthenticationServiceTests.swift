@@ -162,11 +162,14 @@ struct AuthenticationServiceTests {
     }
   }
 
-  @Test("A blank name is refused by the backend, whatever the app checks")
-  func blankName() async throws {
+  @Test(
+    "A blank name is refused by the backend, whatever the app checks",
+    arguments: ["  ", "\u{200B}", "\u{3164}"]
+  )
+  func blankName(name: String) async throws {
     try await AuthenticationFixture.run { fixture in
       let error = await #expect(throws: FunctionsTestingError.self) {
-        try await fixture.suite.signUp(email: "t@e.example", displayName: "  ")
+        try await fixture.suite.signUp(email: "t@e.example", displayName: name)
       }
       #expect(error?.message.contains("Display name cannot be empty") == true)
     }

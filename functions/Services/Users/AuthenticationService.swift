@@ -101,12 +101,7 @@ public final class AuthenticationService: Sendable {
     displayName: String,
     role: User.Role?
   ) async throws -> Session {
-    guard let name = DisplayName(displayName)?.text else {
-      guard DisplayName.isVisible(displayName) else {
-        throw AuthenticationError.emptyDisplayName(isBlank: !displayName.isEmpty)
-      }
-      throw AuthenticationError.displayNameTooLong
-    }
+    let name = try Self.checkedName(displayName)
     guard let role else { throw AuthenticationError.invalidRole }
     let (new, isNew) = try await account(email: email, password: password, name: name)
     do {
@@ -125,6 +120,18 @@ public final class AuthenticationService: Sendable {
       throw AuthenticationError.networkError
     }
     return keep(new)
+  }
+
+  /// Returns a name without surrounding white space, if others can see it and the rules accept it.
+  ///
+  /// The app and the backend check names with it. Throws `AuthenticationError.emptyDisplayName` or
+  /// `displayNameTooLong`.
+  public static func checkedName(_ typed: String) throws -> String {
+    if let name = DisplayName(typed) { return name.text }
+    guard DisplayName.isVisible(typed) else {
+      throw AuthenticationError.emptyDisplayName(isBlank: !typed.isEmpty)
+    }
+    throw AuthenticationError.displayNameTooLong
   }
 
   /// Returns a new account, or the existing one if the password fits, which may lack its document.
