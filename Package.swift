@@ -283,6 +283,16 @@ func modules() -> [Target] {
       ]
     ),
     module(
+      "Console",
+      in: "emulator",
+      [
+        "HTTPMessages", "HTTPSupport", "Identifiers", "JSONText", "StatusCodes", "HTTPTypes",
+        "NIOCore",
+      ],
+      // The page is part of the program, so that an installed binary needs no files.
+      resources: [.embedInCode("Pages")]
+    ),
+    module(
       "DataExport",
       in: "emulator",
       [
@@ -342,7 +352,7 @@ func modules() -> [Target] {
       "EmulatorSuite",
       in: "Sources/Server",
       [
-        "AuthAccounts", "AuthEmulator", "DataExport", "Deployment", "DocumentModel",
+        "AuthAccounts", "AuthEmulator", "Console", "DataExport", "Deployment", "DocumentModel",
         "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos",
         "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server",
         "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
@@ -639,13 +649,15 @@ func module(
   _ name: String,
   in folder: String,
   _ dependencies: [String] = [],
-  exclude: [String] = []
+  exclude: [String] = [],
+  resources: [Resource]? = nil
 ) -> Target {
   .target(
     name: name,
     dependencies: targetDependencies(dependencies),
     path: "\(folder)/\(name)",
     exclude: exclude,
+    resources: resources,
     swiftSettings: strict()
   )
 }

@@ -37,7 +37,7 @@ struct Hearth: Sendable {
       executable: binaries + "/hearth",
       arguments: [
         "start", "--json", "--hub-port", "0", "--functions-port", "0", "--firestore-port", "0",
-        "--auth-port", "0", "--tasks-port", "0", "--vectors-port", "0",
+        "--auth-port", "0", "--tasks-port", "0", "--vectors-port", "0", "--ui-port", "0",
       ] + arguments,
       folder: workingFolder ?? folder
     )

@@ -135,7 +135,7 @@ def started(folder, *options, ephemeral=True, **process_options):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
         [hearth(), "start", "--json", "--project", PROJECT, *options,
-         *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors")
+         *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
            for flag in (f"--{name}-port", "0")]],
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
     line = process.stdout.readline()

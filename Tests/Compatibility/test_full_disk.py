@@ -50,7 +50,7 @@ def start(data, log):
         return subprocess.Popen(
             [hearth(), "start", "--data", str(data), "--json", "--no-functions",
              "--project", PROJECT,
-             *[flag for name in ("hub", "functions", "firestore", "vectors")
+             *[flag for name in ("hub", "functions", "firestore", "vectors", "ui")
                for flag in (f"--{name}-port", "0")]],
             stdout=subprocess.PIPE, stderr=errors, cwd=log.parent, text=True)
 

@@ -144,6 +144,8 @@ struct CommandLineTests {
       "--tasks-port",
       "0",
       "--vectors-port",
+      "0",
+      "--ui-port",
       "0"
     )
 

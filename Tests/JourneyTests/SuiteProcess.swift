@@ -26,7 +26,7 @@ final class SuiteProcess {
         "start", "--json", "--data", project.data, "--project", JourneyProject.id,
         "--executable", JourneyProject.binary("SampleFunctions").path,
       ]
-      + ["hub", "functions", "firestore", "auth", "tasks", "vectors"].flatMap {
+      + ["hub", "functions", "firestore", "auth", "tasks", "vectors", "ui"].flatMap {
         ["--\($0)-port", "0"]
       }
       + arguments

@@ -132,7 +132,9 @@ package enum CommitLog {
     batch.put(trimmedKeyspace, [], encoder.bytes)
   }
 
-  static func entries(
+  /// Returns the records that follow `sequence`, in order: at most `limit`, and at most those that
+  /// fit into a page.
+  package static func entries(
     after sequence: UInt64,
     limit: Int,
     in snapshot: any StorageSnapshot

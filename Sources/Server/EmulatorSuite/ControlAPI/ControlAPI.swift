@@ -26,7 +26,7 @@ import WorkerPool
 struct ControlAPI: Sendable {
   let project: String
   let version: String
-  let token: String
+  let token: SecretToken
   /// The path of the file with the token, named in refusals.
   let serverFile: String
   let description: @Sendable () -> SuiteDescription
@@ -48,10 +48,14 @@ struct ControlAPI: Sendable {
   let triggers: TriggerSwitch
   let logger: Logger
 
-  /// Handles one request.
-  func respond(to request: Request, _ context: HTTPContext) async -> Response {
+  /// Handles one request; `isConsole` is true if the console's page sent it in its session.
+  func respond(
+    to request: Request,
+    _ context: HTTPContext,
+    isConsole: Bool = false
+  ) async -> Response {
     do {
-      let (route, captures) = try permittedRoute(of: request, context)
+      let (route, captures) = try permittedRoute(of: request, context, isConsole: isConsole)
       return try await route.handler(
         self,
         ControlRequest(request: request, context: context, captures: captures)
@@ -67,10 +71,11 @@ struct ControlAPI: Sendable {
   /// Returns the route of a request if the client may use it; the only place that checks access.
   private func permittedRoute(
     of request: Request,
-    _ context: HTTPContext
+    _ context: HTTPContext,
+    isConsole: Bool
   ) throws -> (route: ControlRoute, captures: [String]) {
     let segments = request.pathSegments
-    if segments?.first == "hearth", !hasToken(request) {
+    if segments?.first == "hearth", !isConsole, !token.isBearer(of: request.headers) {
       throw StatusError(
         .unauthenticated,
         "The control API asks for `Authorization: Bearer TOKEN` with the token of \(serverFile); "
@@ -82,6 +87,12 @@ struct ControlAPI: Sendable {
       throw StatusError(.notFound, "The hub has no \(request.method) \(request.path).")
     }
     if let refusal = refusal(of: request, context, by: found.route.access) { throw refusal }
+    guard !isConsole || found.route.isInConsole else {
+      throw StatusError(
+        .permissionDenied,
+        "The console may not \(request.method) \(request.path); the commands of hearth may."
+      )
+    }
     return found
   }
 
@@ -98,7 +109,8 @@ struct ControlAPI: Sendable {
         .permissionDenied,
         "Only this machine may run functions in a debugger and ask for their settings."
       )
-    case .thisMachineOrToken where context.isFromThisMachine || hasToken(request): return nil
+    case .thisMachineOrToken where context.isFromThisMachine || token.isBearer(of: request.headers):
+      return nil
     case .thisMachineOrToken:
       return StatusError(
         .permissionDenied,
@@ -106,17 +118,6 @@ struct ControlAPI: Sendable {
           + "`Authorization: Bearer TOKEN` and the token of \(serverFile)."
       )
     }
-  }
-
-  /// True if a request has the token, compared in constant time.
-  private func hasToken(_ request: Request) -> Bool {
-    guard let given = request.headers[.authorization], given.hasPrefix("Bearer ") else {
-      return false
-    }
-    let candidate = Array(given.utf8.dropFirst("Bearer ".utf8.count))
-    let expected = Array(token.utf8)
-    return candidate.count == expected.count
-      && zip(candidate, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
 
   // MARK: - Responses

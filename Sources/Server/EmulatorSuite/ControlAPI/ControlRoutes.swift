@@ -32,6 +32,8 @@ struct ControlRoute: Sendable {
   let path: [Substring]
   let access: Access
   let handler: Handler
+  /// True if the console may use the route without the suite's token.
+  private(set) var isInConsole = false
 
   init(
     _ method: HTTPRequest.Method,
@@ -43,6 +45,13 @@ struct ControlRoute: Sendable {
     self.path = path.split(separator: "/")
     self.access = access
     self.handler = handler
+  }
+
+  /// The route, also for the console.
+  var inConsole: ControlRoute {
+    var route = self
+    route.isInConsole = true
+    return route
   }
 
   /// Returns the route of a request and its captures; nil if there is none.
@@ -79,51 +88,32 @@ struct ControlRoute: Sendable {
 }
 
 extension ControlAPI {
-  /// All routes of the hub: Firebase's endpoints, then Hearth's.
-  static let routes: [ControlRoute] = [
+  /// All routes of the hub.
+  static let routes = consoleRoutes.map(\.inConsole) + commandRoutes
+
+  /// The routes that the console may use, too: Firebase's endpoints, then Hearth's.
+  private static let consoleRoutes: [ControlRoute] = [
     ControlRoute(.get, "") { api, _ in try api.hub() },
     ControlRoute(.get, "emulators") { api, _ in try api.emulators() },
-    // The export writes to any folder of this machine, and Firebase's tools do not know the token.
-    ControlRoute(.post, "_admin/export", for: .thisMachineOrToken) {
-      try await $0.transfer.exportForFirebase($1.request)
-    },
     ControlRoute(.put, "functions/disableBackgroundTriggers") { api, _ in
       try await api.setTriggers(enabled: false)
     },
     ControlRoute(.put, "functions/enableBackgroundTriggers") { api, _ in
       try await api.setTriggers(enabled: true)
     },
-
     ControlRoute(.get, "metrics") { api, _ in api.metrics() },
-
     ControlRoute(.get, "hearth/v1/suite") { api, _ in try .json(encoding: api.description()) },
     ControlRoute(.get, "hearth/v1/functions") { api, _ in try .json(encoding: api.functions()) },
     ControlRoute(.get, "hearth/v1/functions/stats") { api, _ in
       try .json(encoding: api.functionStats())
     },
-    ControlRoute(.delete, "hearth/v1/functions") { try await $0.deleteFunctions($1.query) },
     ControlRoute(.post, "hearth/v1/functions/*/fire") {
       try await $0.fire($1.captures[0], $1.request)
     },
     ControlRoute(.post, "hearth/v1/functions/*/run") { try await $0.runSchedule($1.captures[0]) },
-
     ControlRoute(.get, "hearth/v1/deployments") { api, _ in
       try .json(encoding: await api.deployer.deployments())
     },
-    ControlRoute(.post, "hearth/v1/deployments") { try $0.deploy($1.query, $1.client) },
-    ControlRoute(.post, "hearth/v1/deployments/rollback") { try await $0.rollBack($1.query) },
-
-    // These routes run code with the functions' secrets, or return the secrets.
-    ControlRoute(.get, "hearth/v1/workers/environment", for: .thisMachine) {
-      try await $0.workerEnvironment($1.query)
-    },
-    ControlRoute(.post, "hearth/v1/workers", for: .thisMachine) {
-      try await $0.attachWorker($1.request, $1.client)
-    },
-    ControlRoute(.delete, "hearth/v1/workers/*", for: .thisMachine) {
-      try await $0.releaseWorker($1.captures[0])
-    },
-
     ControlRoute(.get, "hearth/v1/triggers") { api, _ in
       try .json(encoding: api.triggersDescription())
     },
@@ -140,9 +130,7 @@ extension ControlAPI {
     ControlRoute(.post, "hearth/v1/events/*/retry") { api, request in
       try await api.retry(api.id(request.captures[0]))
     },
-
-    ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
-    ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
+    ControlRoute(.get, "hearth/v1/changes") { try await $0.changes($1.query) },
     ControlRoute(.get, "hearth/v1/indexes") { api, request in api.indexes(request.query) },
     ControlRoute(.get, "hearth/v1/rules/decisions") { api, request in
       try .json(encoding: api.ruleDecisions(request.query))
@@ -161,5 +149,28 @@ extension ControlAPI {
       api.deliveries.faults = nil
       return .json("{}")
     },
+  ]
+
+  /// The routes that deploy or run other code, return secrets, or write files.
+  private static let commandRoutes: [ControlRoute] = [
+    // The export writes to any folder of this machine, and Firebase's tools do not know the token.
+    ControlRoute(.post, "_admin/export", for: .thisMachineOrToken) {
+      try await $0.transfer.exportForFirebase($1.request)
+    },
+    ControlRoute(.delete, "hearth/v1/functions") { try await $0.deleteFunctions($1.query) },
+    ControlRoute(.post, "hearth/v1/deployments") { try $0.deploy($1.query, $1.client) },
+    ControlRoute(.post, "hearth/v1/deployments/rollback") { try await $0.rollBack($1.query) },
+    // These routes run code with the functions' secrets, or return the secrets.
+    ControlRoute(.get, "hearth/v1/workers/environment", for: .thisMachine) {
+      try await $0.workerEnvironment($1.query)
+    },
+    ControlRoute(.post, "hearth/v1/workers", for: .thisMachine) {
+      try await $0.attachWorker($1.request, $1.client)
+    },
+    ControlRoute(.delete, "hearth/v1/workers/*", for: .thisMachine) {
+      try await $0.releaseWorker($1.captures[0])
+    },
+    ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
+    ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
   ]
 }

@@ -90,7 +90,7 @@ extension Suite {
     ControlAPI(
       project: suite.project,
       version: configuration.version,
-      token: token,
+      token: SecretToken(token),
       serverFile: ServerFile.path(folder: folder.path),
       description: { [storage] in
         var current = suite

@@ -1,9 +1,11 @@
 import AuthEmulator
+import Console
 import DataExport
 import Deployment
 import FirestoreEmulator
 import FunctionsGateway
 import HTTP2Server
+import HTTPMessages
 import HTTPSupport
 import StatusCodes
 import StorageEngine
@@ -15,8 +17,8 @@ import WorkerPool
 
 /// The services on the suite's ports.
 extension Suite {
-  func firestoreService(_ parts: SuiteParts) -> HTTPService {
-    let service = FirestoreService(
+  func firestore(_ parts: SuiteParts) -> FirestoreService {
+    FirestoreService(
       store: parts.documents,
       project: configuration.project,
       exporter: { [folder, transfer = parts.transfer] request in
@@ -28,7 +30,10 @@ extension Suite {
       budget: budget,
       logger: logger(for: "firestore")
     )
-    return service.httpService(
+  }
+
+  func firestoreService(_ service: FirestoreService) -> HTTPService {
+    service.httpService(
       address: address(.firestore),
       roster: roster,
       onListening: { [self] in noteListening(.firestore, $0) },
@@ -40,13 +45,12 @@ extension Suite {
     http(.auth) { [auth = parts.auth] request, _ in await auth.respond(to: request) }
   }
 
-  func vectorService(_ parts: SuiteParts) -> HTTPService {
-    let service = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
-    return http(.vectors) { request, _ in await service.respond(to: request) }
+  func vectorService(_ service: VectorService) -> HTTPService {
+    http(.vectors) { request, _ in await service.respond(to: request) }
   }
 
-  func functionsService(_ parts: SuiteParts) -> HTTPService {
-    let service = FunctionsService(
+  func functions(_ parts: SuiteParts) -> FunctionsService {
+    FunctionsService(
       project: configuration.project,
       functions: { [fleet = parts.fleet] in fleet.endpoints },
       invoker: parts.fleet,
@@ -60,7 +64,10 @@ extension Suite {
       publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
       logger: logger(for: "functions")
     )
-    return http(.functions, immediate: service) { await service.respond(to: $0, $1) }
+  }
+
+  func functionsService(_ service: FunctionsService) -> HTTPService {
+    http(.functions, immediate: service) { await service.respond(to: $0, $1) }
   }
 
   func taskQueueService(_ parts: SuiteParts) -> HTTPService {
@@ -80,12 +87,42 @@ extension Suite {
   }
 
   func hubService() -> HTTPService {
-    http(.hub) { [self] request, context in
-      guard let api = control.withLock({ $0 }) else {
-        return .error(.unavailable, "The suite is starting; try again in a moment.")
-      }
-      return await api.respond(to: request, context)
+    http(.hub) { [self] in await respond(to: $0, $1) }
+  }
+
+  /// Responds to a request to the hub.
+  private func respond(
+    to request: Request,
+    _ context: HTTPContext,
+    isConsole: Bool = false
+  ) async -> Response {
+    guard let api = control.withLock({ $0 }) else {
+      return .error(.unavailable, "The suite is starting; try again in a moment.")
     }
+    return await api.respond(to: request, context, isConsole: isConsole)
+  }
+
+  /// Creates the console; its page reaches the other services through the console's own port.
+  func consoleService(
+    _ parts: SuiteParts,
+    _ firestore: FirestoreService,
+    _ functions: FunctionsService,
+    _ vectors: VectorService
+  ) -> HTTPService {
+    let service = ConsoleService(
+      suiteToken: SecretToken(token),
+      description: { [self] in
+        ConsoleDescription(suite: description, version: configuration.version)
+      },
+      backends: [
+        "hub": { [self] in await respond(to: $0, $1, isConsole: true) },
+        "firestore": { request, _ in await firestore.respond(to: request) },
+        "functions": { await functions.respond(to: $0, $1) },
+        "auth": { [auth = parts.auth] request, _ in await auth.respond(to: request) },
+        "vectors": { request, _ in await vectors.respond(to: request) },
+      ]
+    )
+    return http(.ui) { await service.respond(to: $0, $1) }
   }
 
   private func http(
@@ -131,5 +168,22 @@ extension Suite {
 
   private func address(_ service: SuiteService) -> ServerAddress {
     .tcp(host: configuration.host, port: configuration.ports[service] ?? 0)
+  }
+}
+
+/// The facts about the suite that the console's page needs: addresses and version.
+private struct ConsoleDescription: Encodable, Sendable {
+  var project: String
+  var services: [String: ServiceAddress]
+  var openTo: String?
+  var serverFile: String?
+  var version: String
+
+  init(suite: SuiteDescription, version: String) {
+    project = suite.project
+    services = suite.services
+    openTo = suite.openTo
+    serverFile = suite.serverFile
+    self.version = version
   }
 }

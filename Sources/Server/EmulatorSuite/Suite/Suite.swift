@@ -150,20 +150,24 @@ package final class Suite: Service {
       guard !Task.isCancelled else { return }
       try await deployFirst(parts)
     }
+    let firestore = firestore(parts)
+    let vectors = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
+    let functions = functions(parts)
     var group = ServiceGroupConfiguration(
       services: [
         essential(parts.tailer),
         essential(parts.retention),
         essential(parts.documents),
-        essential(firestoreService(parts), .firestore),
+        essential(firestoreService(firestore), .firestore),
         essential(authService(parts), .auth),
         essential(VectorLoader(catalog: parts.vectors)),
-        essential(vectorService(parts), .vectors),
+        essential(vectorService(vectors), .vectors),
         essential(parts.deliveries),
         essential(TriggerLeaseService(triggers: triggers, deliveries: parts.deliveries)),
-        essential(functionsService(parts), .functions),
+        essential(functionsService(functions), .functions),
         essential(taskQueueService(parts), .tasks),
         essential(hubService(), .hub),
+        essential(consoleService(parts, firestore, functions, vectors), .ui),
         essential(StartSurvival(starts: parts.starts)),
         essential(deployment),
         essential(parts.fleet),

@@ -226,6 +226,8 @@ struct Start: AsyncParsableCommand {
 
   /// The port flags of the services; 0 requests a free port.
   struct Ports: ParsableArguments {
+    @Option(help: "Port of the console. (default: 4000, or a free one when that is taken)")
+    var uiPort: Int?
     @Option(help: "Port of the hub.")
     var hubPort = 4400
     @Option(help: "Port of the functions.")
@@ -241,7 +243,7 @@ struct Start: AsyncParsableCommand {
 
     var byService: [SuiteService: Int] {
       [
-        .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
+        .ui: uiPort ?? 4000, .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
         .auth: authPort ?? 9099, .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
       ]
     }
@@ -250,7 +252,8 @@ struct Start: AsyncParsableCommand {
     ///
     /// The ports of other services are fixed, because people often type them.
     var movable: Set<SuiteService> {
-      Set([authPort == nil ? .auth : nil, tasksPort == nil ? .tasks : nil].compactMap(\.self))
+      let requested: [SuiteService: Int?] = [.ui: uiPort, .auth: authPort, .tasks: tasksPort]
+      return Set(requested.filter { $0.value == nil }.keys)
     }
 
     func validate() throws {

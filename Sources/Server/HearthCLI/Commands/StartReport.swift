@@ -70,7 +70,10 @@ struct StartReport: Sendable {
     func address(_ service: SuiteService) -> String {
       suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
     }
-    var rows = SuiteService.allCases.map { [$0.title, address($0), "running"] }
+    var rows = SuiteService.allCases.map { service in
+      // Terminals make a link of the console's address.
+      [service.title, (service == .ui ? "http://" : "") + address(service), "running"]
+    }
     if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
       rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
     }

@@ -326,7 +326,7 @@ private enum Architecture {
     "AuthAccounts": 4, "DocumentStore": 4, "HTTP2Server": 4, "WebChannel": 4, "WorkerPool": 4,
     "FirestoreClient": 4,
     "AuthEmulator": 5, "FirestoreEmulator": 5, "VectorEmulator": 5, "DataExport": 5,
-    "TriggerDelivery": 5, "TaskQueues": 5,
+    "Console": 5, "TriggerDelivery": 5, "TaskQueues": 5,
     "FunctionsGateway": 5, "FunctionsRuntime": 5, "Deployment": 5,
     "EmulatorSuite": 6,
     "HearthCLI": 7, "FunctionsTesting": 7,

@@ -1,0 +1,65 @@
+// Tables and lists that change often: only what has changed is drawn, so focus and selection stay.
+
+import { h } from "./dom.js";
+
+/**
+ * A table whose rows are kept by key.
+ *
+ * A column has a `title` and either `text(item)` or `cell(item)`; a cell is `{node, update(item)}`.
+ * `isMinor` columns are left out on narrow screens. `update(items)` of the result draws the items.
+ */
+export function liveTable(columns, { label, key = (item) => item.name } = {}) {
+  const body = h("tbody");
+  const rows = keyedChildren(body, { key, make: (item) => makeRow(columns, item) });
+  const element = h("div.scroll", h("table.live", { "aria-label": label },
+    h("thead", h("tr", columns.map((column) => h(cellName("th", column), { scope: "col" },
+      column.title)))), body));
+  return { element, update: rows.update };
+}
+
+const cellName = (tag, column) =>
+  [tag, column.isMinor && "minor", column.isNumber && "number"].filter(Boolean).join(".");
+
+function makeRow(columns, item) {
+  const cells = columns.map((column) => (column.cell ?? textCell(column.text))(item));
+  const node = h("tr", columns.map((column, index) =>
+    h(cellName("td", column), cells[index].node)));
+  return { node, update: (item) => cells.forEach((cell) => cell.update?.(item)) };
+}
+
+function textCell(text) {
+  return (item) => {
+    let shown = String(text(item) ?? "");
+    const node = document.createTextNode(shown);
+    return {
+      node,
+      update(item) {
+        const next = String(text(item) ?? "");
+        if (next !== shown) node.data = shown = next;
+      },
+    };
+  };
+}
+
+/** The children of a node, kept by key; `make(item)` returns `{node, update(item)}`. */
+export function keyedChildren(parent, { key, make }) {
+  let entries = new Map();
+  return {
+    update(items) {
+      const next = new Map();
+      for (const item of items) {
+        const name = key(item);
+        const entry = entries.get(name) ?? make(item);
+        entry.update?.(item);
+        next.set(name, entry);
+      }
+      for (const [name, entry] of entries) if (!next.has(name)) entry.node.remove();
+      let position = parent.firstChild;
+      for (const { node } of next.values()) {
+        if (node === position) position = position.nextSibling;
+        else parent.insertBefore(node, position);
+      }
+      entries = next;
+    },
+  };
+}

@@ -1,0 +1,372 @@
+// Rules: why a request was allowed or denied, trying one, and which conditions were evaluated.
+
+import { firestore, hub, session } from "./api.js";
+import { button, count, field, h, poll, replace, time, to } from "./dom.js";
+import { badge, brief, choice, copyButton, entryList, facts, focusHeading, parts, whenStill,
+  whenSubmitted } from "./entries.js";
+import { longText } from "./long-text.js";
+import { userPicker } from "./user-picker.js";
+
+const decisionsMax = 200;
+
+export async function render(root, segments, signal) {
+  const links = [
+    ["decisions", "Decisions", to("rules")], ["try", "Try a read", to("rules", "try")],
+    ["coverage", "Coverage", to("rules", "coverage")],
+  ];
+  const part = ["try", "coverage"].includes(segments[0]) ? segments[0] : "decisions";
+  root.append(h("h1", "Rules"), parts("Rules", links, part));
+  const body = h("div");
+  root.append(body);
+  if (part === "try") return tryRead(body);
+  if (part === "coverage") return showCoverage(body, segments[1], signal);
+  return showDecisions(body, segments, signal);
+}
+
+// MARK: - Decisions
+
+/** Decisions have no ids; those of one query share time, method and path. */
+const addressOf = (decision) => [decision.time, decision.method, decision.path];
+const same = (decision, address) => addressOf(decision).every((part, index) =>
+  part === address[index]);
+const verdict = (decision) => decision.isAllowed ? badge("allowed", "good") : badge("denied",
+  "bad");
+
+/** The caller in words; the rules' literal of it is long. */
+function caller(decision) {
+  if (decision.auth === "null") return "nobody";
+  return decision.auth.match(/'uid': '((?:[^'\\]|\\.)*)'\}?$/)?.[1] ?? decision.auth;
+}
+
+async function showDecisions(root, segments, signal) {
+  const filter = { kind: "", text: "", user: "" };
+  let all = null;
+  let chosen = segments.length >= 3 ? segments : null;
+
+  const summary = h("p.quiet", { role: "status" });
+  const text = h("input", { type: "search", placeholder: "path or explanation",
+    oninput: changed() });
+  const user = h("input", { type: "search", placeholder: "user id", oninput: changed() });
+  const list = entryList({
+    label: "Decisions",
+    key: ({ ordinal, decision }) => `${addressOf(decision).join("\n")}\n${ordinal}`,
+    state: ({ decision }) => String(chosen !== null && same(decision, chosen)),
+    entry: ({ decision }) => h("li", h("a.entry.decision", {
+      href: to("rules", ...addressOf(decision)),
+      "aria-current": chosen && same(decision, chosen) ? "true" : null,
+    }, verdict(decision), h("b.what", decision.method, " ", brief(decision.path)),
+    h("span", brief(caller(decision), 60)), h("span.quiet.when", time(decision.time)))),
+    empty: () => all?.length ? "No decision matches the filter."
+      : "No decisions yet: no client's request has been checked, or no rules are loaded. Servers are not checked.",
+  });
+  const detail = h("section.detail", { "aria-label": "Decision" });
+
+  function changed() {
+    return whenStill(() => {
+      filter.text = text.value.trim().toLowerCase();
+      filter.user = user.value.trim().toLowerCase();
+      show();
+    });
+  }
+
+  async function load() {
+    all = await hub(`/rules/decisions?limit=${decisionsMax}`, { signal });
+    show();
+    if (chosen && !detail.hasChildNodes()) showChosen();
+  }
+
+  function show() {
+    if (!all) return;
+    const matches = (decision) => (filter.kind !== "denied" || !decision.isAllowed)
+      && (filter.kind !== "allowed" || decision.isAllowed)
+      && (!filter.user || caller(decision).toLowerCase().includes(filter.user))
+      && (!filter.text || `${decision.method} ${decision.path}\n${decision.text}`.toLowerCase().includes(filter.text));
+    const shown = all.filter(matches);
+    const denied = shown.filter((decision) => !decision.isAllowed);
+    const ordinals = new Map();
+    const items = (filter.kind ? shown : [...denied, ...shown.filter((one) => one.isAllowed)])
+      .map((decision) => {
+        const key = addressOf(decision).join("\n");
+        ordinals.set(key, (ordinals.get(key) ?? -1) + 1);
+        return { decision, ordinal: ordinals.get(key) };
+      });
+    list.show(items);
+    const words = `${count(shown.length)} of the last ${decisionsMax} decisions, ${count(denied.length)} denied`;
+    if (summary.textContent !== words) summary.textContent = words;
+  }
+
+  function showChosen() {
+    if (!chosen) return replace(detail);
+    const found = all?.filter((decision) => same(decision, chosen)) ?? [];
+    replace(detail, h("p.back", h("a", { href: to("rules") }, "← All decisions")),
+      h("h2", chosen[1], " ", h("bdi", brief(chosen[2]))),
+      found.length ? found.map(explanation)
+        : h("p.quiet", `The decision is no longer among the last ${decisionsMax}.`));
+    focusHeading(detail);
+    return undefined;
+  }
+
+  root.className = "split";
+  root.append(h("section.list",
+    h("div.toolbar",
+      choice("Decision", [["", "all, denied first"], ["denied", "denied"], ["allowed",
+        "allowed"]], "",
+        (kind) => {
+          filter.kind = kind;
+          show();
+        }),
+      field("Text", text), field("User", user)),
+    summary, list.element), detail);
+  root.classList.toggle("has-detail", chosen !== null);
+
+  await poll(load, 1000, signal, (error) => { summary.textContent = error.message; });
+  return (moved) => {
+    if (["try", "coverage"].includes(moved[0])) return false;
+    chosen = moved.length >= 3 ? moved : null;
+    root.classList.toggle("has-detail", chosen !== null);
+    show();
+    showChosen();
+    return true;
+  };
+}
+
+/** A decision with the rules that were evaluated. */
+function explanation(decision) {
+  return h("article.card",
+    facts([
+      ["Decision", [verdict(decision), decision.isAllowed ? " A rule allows the request."
+        : " No rule allows the request."]],
+      ["Request", [decision.method, " ", longText(decision.path, { tag: "code" })]],
+      ["User", h("bdi", brief(caller(decision)))],
+      ["request.auth", longText(decision.auth, { tag: "code" })],
+      ["Time", time(decision.time)],
+    ]),
+    h("h3", "Why"), reasons(decision.text),
+    h("p", copyButton("Copy the explanation", decision.text)));
+}
+
+/** The explanation; each rule's line leads to its line in the file. */
+function reasons(text) {
+  if (text.length > 20_000) return longText(text, { max: 20_000, tag: "pre",
+    label: "explanation" });
+  return h("pre.reasons", text.split("\n").flatMap((line) => {
+    const match = line.match(/^(\S+:(\d+):\d+)( allow .*)$/);
+    if (!match) return [line, "\n"];
+    const kind = match[3].endsWith(": true") ? "good" : "bad";
+    return [h("a", { href: to("rules", "coverage", match[2]) }, match[1]), h(`b.${kind}`,
+      match[3]), "\n"];
+  }));
+}
+
+// MARK: - Trying a read
+
+function tryRead(root) {
+  const method = h("select", h("option", { value: "get" }, "get a document"),
+    h("option", { value: "list" }, "list a collection"));
+  const path = h("input.mono", { required: true, autocomplete: "off", placeholder: "users/tina" });
+  const picker = userPicker({ label: "As", administrator: false });
+  const result = h("div", { "aria-live": "polite" });
+  const form = h("form.card", h("p.quiet",
+    "This reads the document or collection as a client would, "
+    + "and explains the decision."),
+  h("div.toolbar", field("Read", method), field("Path", path), picker.element,
+    h("button.primary", { type: "submit" }, "Try")));
+  whenSubmitted(form, run);
+  root.append(form, result);
+
+  async function run() {
+    const target = path.value.trim().replace(/^\/+|\/+$/g, "");
+    const isList = method.value === "list";
+    if (target.split("/").length % 2 === (isList ? 0 : 1)) {
+      throw new Error(isList ? "A collection's path has an odd number of parts, such as users."
+        : "A document's path has an even number of parts, such as users/tina.");
+    }
+    const as = picker.user();
+    const former = new Set((await decisions()).map(whole));
+    let outcome;
+    try {
+      outcome = { found: await firestore(target, isList ? "?pageSize=20" : "", { as }) };
+    } catch (error) {
+      if (error.status === 0) throw error;
+      outcome = { error };
+    }
+    const made = (await decisions()).filter((decision) => !former.has(whole(decision))
+      && decision.method === method.value && decision.path === target);
+    replace(result, h("h2", "Result"), outcomeText(outcome, isList), made.length
+      ? made.map(explanation)
+      : h("p.quiet", "No rule was evaluated: no rules are loaded, or the request failed before."));
+  }
+
+  const decisions = () => hub(`/rules/decisions?limit=${decisionsMax}`);
+  const whole = (decision) => JSON.stringify(decision);
+}
+
+function outcomeText({ found, error }, isList) {
+  if (!error) {
+    const documents = found?.documents?.length ?? 0;
+    return h("p", badge("allowed", "good"), isList
+      ? ` The first page has ${count(documents)} ${documents === 1 ? "document" : "documents"}.`
+      : " The document exists.");
+  }
+  if (error.code === "NOT_FOUND") return h("p", badge("allowed", "good"),
+    " There is no such document.");
+  return h("p", error.code === "PERMISSION_DENIED" ? badge("denied", "bad") : badge("failed",
+    "bad"), " ",
+    h("bdi", error.message));
+}
+
+// MARK: - Coverage
+
+/** Longer files are cut; each line has several elements. */
+const linesMax = 3000;
+
+async function showCoverage(root, line, signal) {
+  const body = h("div");
+  root.append(h("div.toolbar", button("Refresh", () => load())), body);
+
+  async function load() {
+    let coverage;
+    try {
+      coverage = await hub("/rules/coverage", { signal });
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      replace(body, noRules());
+      return;
+    }
+    replace(body, source(coverage));
+    body.querySelector(`[data-line="${Number(line)}"]`)?.scrollIntoView({ block: "center" });
+  }
+
+  await load();
+  return (moved) => {
+    if (moved[0] !== "coverage") return false;
+    body.querySelector(`[data-line="${Number(moved[1])}"]`)?.scrollIntoView({ block: "center" });
+    return true;
+  };
+}
+
+const noRules = () => h("div.card", h("h2", "No rules are loaded"),
+  h("p", "Every request is allowed. To load rules, put a file ", h("code", "firestore.rules"),
+    " into the folder of the suite (or name another in ", h("code", "firebase.json"), " as ",
+    h("code", "firestore.rules"), ") and start the suite without ", h("code", "--no-rules"), "."),
+  h("p", "Rules can also be uploaded: ", h("code",
+    `PUT /emulator/v1/projects/${session.project}:securityRules`),
+    " at Firestore's port, as Firebase's test library does. ",
+    "The suite's ", h("code", "docs/security-rules.md"), " describes it."));
+
+/** The number of evaluations of a condition that were true, were false, or had another result. */
+function tally(node) {
+  const sums = { isTrue: 0, isFalse: 0, failed: 0, other: 0 };
+  for (const { value, count: number } of node.values ?? []) {
+    if (value.boolValue === true) sums.isTrue += number;
+    else if (value.boolValue === false) sums.isFalse += number;
+    else if (value.undefined) sums.failed += number;
+    // An empty value counts evaluations that skipped the expression.
+    else if (Object.keys(value).length > 0) sums.other += number;
+  }
+  return sums;
+}
+
+/** The verdict's name in the style, and in words. */
+function coverageOf({ isTrue, isFalse, failed, other }) {
+  if (isTrue && isFalse) return ["both", "both true and false"];
+  if (failed) return ["error", "failed"];
+  if (isTrue) return ["true", "always true"];
+  if (isFalse) return ["false", "always false"];
+  return other ? ["both", "evaluated"] : ["never", "never evaluated"];
+}
+
+function counts({ isTrue, isFalse, failed, other }) {
+  return [[isTrue, "true"], [isFalse, "false"], [failed, "failed"], [other, "other values"]]
+    .filter(([number]) => number > 0).map(([number, name]) =>
+      `${count(number)}× ${name}`).join(", ");
+}
+
+function source({ rules, report = [] }) {
+  const file = rules.files[0];
+  const scalars = Array.from(file.content);
+  const conditions = report.map((node) => ({ node, from: node.sourcePosition.currentOffset,
+    to: node.sourcePosition.endOffset + 1, sums: tally(node) }));
+  const verdicts = conditions.map(({ sums }) => coverageOf(sums)[0]);
+  const never = verdicts.filter((one) => one === "never").length;
+  const both = verdicts.filter((one) => one === "both").length;
+
+  const lines = [];
+  let start = 0;
+  for (let index = 0; index <= scalars.length && lines.length < linesMax; index += 1) {
+    if (index === scalars.length || scalars[index] === "\n") {
+      lines.push(sourceLine(lines.length + 1, start, index, scalars, conditions));
+      start = index + 1;
+    }
+  }
+  const legend = [["both", "both true and false"], ["true", "always true"], ["false",
+    "always false"],
+    ["error", "failed"], ["never", "never evaluated"]];
+  return h("div",
+    h("p", `${file.name}: of ${count(conditions.length)} conditions, ${count(both)} came out both true and false; `
+      + `${count(never)} ${never === 1 ? "was" : "were"} never evaluated. A button beside a condition shows its parts.`),
+    h("ul.legend", legend.map(([name, text]) => h("li", h(`mark.${name}`, text)))),
+    h("ol.source", lines),
+    start < scalars.length && h("p.quiet",
+      `The file is longer than ${count(linesMax)} lines; the rest is not shown.`));
+}
+
+function sourceLine(number, start, end, scalars, conditions) {
+  const touching = conditions.filter((one) => one.from < end && one.to > start);
+  const pieces = [];
+  let place = start;
+  for (const one of touching) {
+    let from = Math.max(one.from, start);
+    // The indentation of a further line belongs to no condition.
+    while (from < one.to && from < end && scalars[from] === " ") from += 1;
+    const until = Math.min(one.to, end);
+    if (from < place) continue;
+    pieces.push(scalars.slice(place, from).join(""),
+      h(`mark.${coverageOf(one.sums)[0]}`, scalars.slice(from, until).join("")));
+    place = until;
+  }
+  pieces.push(scalars.slice(place, end).join(""));
+  const line = h("li", { "data-line": number }, h("span.number", String(number)), h("code",
+    pieces));
+  for (const one of touching) if (one.from >= start) line.append(chip(one, scalars));
+  return line;
+}
+
+/** A button with a condition's counts, which shows those of its parts. */
+function chip({ node, sums }, scalars) {
+  const [name, text] = coverageOf(sums);
+  const open = h(`button.chip.${name}`, { type: "button", "aria-expanded": "false", onclick() {
+    const isOpen = open.getAttribute("aria-expanded") === "true";
+    open.setAttribute("aria-expanded", String(!isOpen));
+    if (isOpen) open.nextElementSibling.remove();
+    else open.after(h("ul.parts-of", partsOf(node, scalars, 0)));
+  } }, counts(sums) ? `${text}: ${counts(sums)}` : text);
+  return open;
+}
+
+const partsMax = 100;
+
+function partsOf(node, scalars, depth) {
+  const { currentOffset, endOffset } = node.sourcePosition;
+  const text = scalars.slice(currentOffset, endOffset + 1).join("");
+  const values = (node.values ?? []).slice(0, 20).map((entry) =>
+    h("span", ` ${count(entry.count)}× `, brief(valueText(entry.value), 80)));
+  const own = h("li", h("code", brief(text, 100)), values.length ? values : h("span.quiet",
+    " never evaluated"));
+  own.style.marginInlineStart = `${Math.min(depth, 12)}rem`;
+  return [own, ...(node.children ?? []).flatMap((child) => partsOf(child, scalars, depth + 1))]
+    .slice(0, partsMax);
+}
+
+function valueText(value) {
+  const [kind, content] = Object.entries(value)[0] ?? ["", null];
+  switch (kind) {
+    case "": return "skipped";
+    case "boolValue": case "intValue": case "floatValue": return String(content);
+    case "nullValue": return "null";
+    case "stringValue": return JSON.stringify(content);
+    case "pathValue": return `/${(content.segments ?? []).map((one) => one.simple).join("/")}`;
+    case "undefined": return `error: ${content.causeMessage}`;
+    default: return `a ${kind.replace(/Value$/, "")}`;
+  }
+}

@@ -1,0 +1,268 @@
+// Firestore's typed values in the form of its REST API: as texts, as JSON, and back.
+
+import { documentName, session } from "./api.js";
+
+/** The types that a person can choose, with the REST name of each. */
+export const types = {
+  string: "stringValue", integer: "integerValue", double: "doubleValue", boolean: "booleanValue",
+  timestamp: "timestampValue", map: "mapValue", array: "arrayValue", reference: "referenceValue",
+  geopoint: "geoPointValue", bytes: "bytesValue", vector: "mapValue", null: "nullValue",
+};
+
+/** The type of a value, by the names of `types`. */
+export function typeOf(value) {
+  if (value.mapValue?.fields?.__type__?.stringValue === "__vector__") return "vector";
+  const member = Object.keys(value)[0];
+  return Object.keys(types).find((type) => types[type] === member) ?? "null";
+}
+
+const pathPrefix = () => `${documentName()}/`;
+
+const numberText = (value) => (typeof value === "string" ? value : String(value));
+
+/** The members of a map or an array with their names; null for other values. */
+export function members(value) {
+  if (typeOf(value) === "map") return Object.entries(value.mapValue.fields ?? {});
+  if (typeOf(value) === "array") {
+    return (value.arrayValue.values ?? []).map((element, index) => [index, element]);
+  }
+  return null;
+}
+
+/** One line that shows a value; long texts are not cut. */
+export function textOf(value) {
+  switch (typeOf(value)) {
+    case "string": return value.stringValue;
+    case "integer": return value.integerValue;
+    case "double": return numberText(value.doubleValue);
+    case "boolean": return String(value.booleanValue);
+    case "timestamp": return value.timestampValue;
+    case "reference": return value.referenceValue.replace(pathPrefix(), "");
+    case "geopoint": {
+      const { latitude = 0, longitude = 0 } = value.geoPointValue;
+      return `${latitude}, ${longitude}`;
+    }
+    case "bytes": return value.bytesValue;
+    case "vector": return `[${vectorNumbers(value).join(", ")}]`;
+    case "map": return `{${members(value).length}}`;
+    case "array": return `[${members(value).length}]`;
+    default: return "null";
+  }
+}
+
+const vectorNumbers = (value) =>
+  (value.mapValue.fields.value.arrayValue.values ?? []).map((number) =>
+    Number(number.doubleValue ?? number.integerValue));
+
+/** The value that a person has typed as a type; throws an error that says what is wrong. */
+export function parse(type, text) {
+  switch (type) {
+    case "string": return { stringValue: text };
+    case "integer":
+      if (!/^[-+]?\d+$/.test(text.trim())) throw new Error(`"${text}" is not an integer.`);
+      return { integerValue: text.trim() };
+    case "double": {
+      const number = text.trim();
+      if (["NaN", "Infinity", "-Infinity"].includes(number)) return { doubleValue: number };
+      if (number === "" || Number.isNaN(Number(number))) throw new Error(`"${text}" is not a number.`);
+      return { doubleValue: Number(number) };
+    }
+    case "boolean":
+      if (!["true", "false"].includes(text.trim())) throw new Error("Enter true or false.");
+      return { booleanValue: text.trim() === "true" };
+    case "timestamp": {
+      if (Number.isNaN(Date.parse(text))) {
+        throw new Error(`"${text}" is not a time; write one such as 2026-11-27T09:00:00Z.`);
+      }
+      // A text in RFC 3339 is kept, since dates have no microseconds.
+      return { timestampValue: /T.*Z$/.test(text.trim()) ? text.trim() : new Date(text).toISOString() };
+    }
+    case "reference": {
+      const path = text.trim().replace(/^\//, "");
+      if (path.split("/").length % 2) throw new Error("A reference names a document, such as users/tina.");
+      return { referenceValue: path.startsWith("projects/") ? path : `${pathPrefix()}${path}` };
+    }
+    case "geopoint": {
+      const [latitude, longitude, ...rest] = text.split(",").map(Number);
+      if (rest.length || Number.isNaN(latitude) || !Number.isFinite(longitude)) {
+        throw new Error("Write latitude and longitude, such as 52.52, 13.4.");
+      }
+      return { geoPointValue: { latitude, longitude } };
+    }
+    case "bytes": return { bytesValue: text.trim() };
+    case "null": return { nullValue: null };
+    case "vector": return fromJSON({ __vector__: json(text) });
+    default: {
+      const value = fromJSON(json(text));
+      if (typeOf(value) !== type) throw new Error(`This is not JSON of ${type === "map" ? "a map" : "an array"}.`);
+      return value;
+    }
+  }
+}
+
+/** Parses JSON; the error says where it is malformed. */
+export function json(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is not JSON: ${error.message}`);
+  }
+}
+
+/** Types that JSON lacks are objects with one of these members. */
+export const jsonHint =
+  'Other types: {"__timestamp__": "2026-11-27T09:00:00Z"}, {"__reference__": "users/tina"}, '
+  + '{"__geopoint__": [52.5, 13.4]}, {"__bytes__": "aGk="}, {"__vector__": [1, 0]}, {"__double__": 3}.';
+
+/** A value as plain JSON; `fromJSON` returns the same value. */
+export function toJSON(value) {
+  switch (typeOf(value)) {
+    case "string": return value.stringValue;
+    case "integer": {
+      const number = Number(value.integerValue);
+      return Number.isSafeInteger(number) ? number : { __integer__: value.integerValue };
+    }
+    case "double": {
+      const number = value.doubleValue;
+      return typeof number === "string" || Number.isInteger(number) ? { __double__: number } : number;
+    }
+    case "boolean": return value.booleanValue;
+    case "timestamp": return { __timestamp__: value.timestampValue };
+    case "reference": return { __reference__: textOf(value) };
+    case "geopoint": {
+      const { latitude = 0, longitude = 0 } = value.geoPointValue;
+      return { __geopoint__: [latitude, longitude] };
+    }
+    case "bytes": return { __bytes__: value.bytesValue };
+    case "vector": return { __vector__: vectorNumbers(value) };
+    case "map": return fieldsToJSON(value.mapValue.fields ?? {});
+    case "array": return (value.arrayValue.values ?? []).map(toJSON);
+    default: return null;
+  }
+}
+
+/** The fields of a document as plain JSON. */
+export const fieldsToJSON = (fields) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, toJSON(value)]));
+
+const markers = {
+  __timestamp__: (text) => parse("timestamp", text),
+  __reference__: (path) => parse("reference", path),
+  __geopoint__: ([latitude, longitude]) => ({ geoPointValue: { latitude, longitude } }),
+  __bytes__: (text) => ({ bytesValue: text }),
+  __integer__: (text) => parse("integer", String(text)),
+  __double__: (number) => ({ doubleValue: number }),
+  __vector__: (numbers) => ({ mapValue: { fields: {
+    __type__: { stringValue: "__vector__" },
+    value: { arrayValue: { values: numbers.map((number) => ({ doubleValue: number })) } },
+  } } }),
+};
+
+/** The value of plain JSON. */
+export function fromJSON(plain) {
+  if (plain === null) return { nullValue: null };
+  switch (typeof plain) {
+    case "string": return { stringValue: plain };
+    case "boolean": return { booleanValue: plain };
+    case "number":
+      return Number.isSafeInteger(plain) ? { integerValue: String(plain) } : { doubleValue: plain };
+    default:
+  }
+  if (Array.isArray(plain)) return { arrayValue: { values: plain.map(fromJSON) } };
+  const names = Object.keys(plain);
+  if (names.length === 1 && markers[names[0]]) return markers[names[0]](plain[names[0]]);
+  return { mapValue: { fields: fieldsFromJSON(plain) } };
+}
+
+/** The fields of a document of plain JSON; throws unless it is an object. */
+export function fieldsFromJSON(plain) {
+  if (plain === null || typeof plain !== "object" || Array.isArray(plain)) {
+    throw new Error("A document is a JSON object, such as {\"name\": \"Tina\"}.");
+  }
+  return Object.fromEntries(Object.entries(plain).map(([name, value]) => [name, fromJSON(value)]));
+}
+
+/** A field's name as a part of a field path. */
+export const fieldPath = (name) =>
+  /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
+
+// MARK: Queries as code
+
+const operators = {
+  "==": ["EQUAL", "isEqualTo"], "!=": ["NOT_EQUAL", "isNotEqualTo"],
+  "<": ["LESS_THAN", "isLessThan"], "<=": ["LESS_THAN_OR_EQUAL", "isLessThanOrEqualTo"],
+  ">": ["GREATER_THAN", "isGreaterThan"], ">=": ["GREATER_THAN_OR_EQUAL", "isGreaterThanOrEqualTo"],
+  "array-contains": ["ARRAY_CONTAINS", "arrayContains"],
+  "array-contains-any": ["ARRAY_CONTAINS_ANY", "arrayContainsAny"],
+  "in": ["IN", "in"], "not-in": ["NOT_IN", "notIn"],
+};
+
+export const operatorNames = Object.keys(operators);
+
+/**
+ * The query of a collection: `filters` with field, operator and value, `order` with field and
+ * direction, `isGroup` for all collections of the ID.
+ */
+export function structuredQuery(collectionID, { filters = [], order, isGroup = false }) {
+  const tests = filters.map(({ field, operator, value }) => ({ fieldFilter: {
+    field: { fieldPath: field }, op: operators[operator][0],
+    value: field === "__name__" && value.stringValue !== undefined
+      ? parse("reference", value.stringValue) : value,
+  } }));
+  return {
+    from: [{ collectionId: collectionID, ...(isGroup && { allDescendants: true }) }],
+    ...(tests.length === 1 && { where: tests[0] }),
+    ...(tests.length > 1 && { where: { compositeFilter: { op: "AND", filters: tests } } }),
+    ...(order && { orderBy: [{ field: { fieldPath: order.field }, direction: order.direction }] }),
+  };
+}
+
+const quoted = (text) => JSON.stringify(text);
+
+function literal(value, language) {
+  switch (typeOf(value)) {
+    case "string": case "integer": case "boolean": case "double": {
+      const plain = toJSON(value);
+      return quoted(plain?.__double__ ?? plain?.__integer__ ?? plain);
+    }
+    case "timestamp":
+      return language === "swift"
+        ? `ISO8601DateFormatter().date(from: ${quoted(value.timestampValue)})!`
+        : `new Date(${quoted(value.timestampValue)})`;
+    case "reference":
+      return language === "swift" ? `db.document(${quoted(textOf(value))})` : `doc(db, ${quoted(textOf(value))})`;
+    case "array":
+      return `[${(value.arrayValue.values ?? []).map((element) => literal(element, language)).join(", ")}]`;
+    default: return language === "swift" ? "NSNull()" : quoted(toJSON(value));
+  }
+}
+
+/** A query as Swift for Firebase's SDK. */
+export function swiftCode(path, { filters = [], order, isGroup = false }) {
+  const id = path.split("/").pop();
+  const lines = [isGroup ? `db.collectionGroup(${quoted(id)})` : `db.collection(${quoted(path)})`];
+  for (const { field, operator, value } of filters) {
+    lines.push(`  .whereField(${quoted(field)}, ${operators[operator][1]}: ${literal(value, "swift")})`);
+  }
+  if (order) {
+    const descending = order.direction === "DESCENDING" ? ", descending: true" : "";
+    lines.push(`  .order(by: ${quoted(order.field)}${descending})`);
+  }
+  return lines.join("\n");
+}
+
+/** A query as JavaScript for Firebase's SDK. */
+export function javaScriptCode(path, { filters = [], order, isGroup = false }) {
+  const id = path.split("/").pop();
+  const source = isGroup ? `collectionGroup(db, ${quoted(id)})` : `collection(db, ${quoted(path)})`;
+  const parts = filters.map(({ field, operator, value }) =>
+    `where(${quoted(field)}, ${quoted(operator)}, ${literal(value, "javascript")})`);
+  if (order) {
+    parts.push(`orderBy(${quoted(order.field)}${order.direction === "DESCENDING" ? ', "desc"' : ""})`);
+  }
+  return parts.length ? `query(${[source, ...parts].join(",\n  ")})` : source;
+}
+
+/** The path of a document below the root, from its resource name. */
+export const pathOf = (name) =>
+  name.slice(`projects/${session.project}/databases/(default)/documents/`.length);

@@ -1,0 +1,222 @@
+// Vectors: indexes, their records, and what is similar to a record.
+
+import { request } from "./api.js";
+import { ask, attempt, button, count, field, h, replace, table, toast, to } from "./dom.js";
+import { brief, copyButton, entryList, facts, focusHeading, whenStill,
+  whenSubmitted } from "./entries.js";
+import { longText } from "./long-text.js";
+
+const idsMax = 100;
+const defaultNamespace = "__default__";
+const shown = (namespace) => namespace || defaultNamespace;
+const stored = (namespace) => (namespace === defaultNamespace ? "" : namespace);
+const vectors = (index, path, options) =>
+  request("vectors", `/ix/${encodeURIComponent(index)}/${path}`, options);
+
+export async function render(root, segments, signal) {
+  if (segments.length) return showIndex(root, segments, signal);
+  const body = h("div");
+  const load = async () => {
+    const { indexes = [] } = await request("vectors", "/indexes", { signal });
+    const cards = await Promise.all(indexes.map((index) => indexCard(index, signal)));
+    replace(body, cards.length ? h("div.cards", cards)
+      : h("p.quiet", "There is no index yet. A client of Pinecone's API creates one; Psst's functions "
+        + "create theirs with the first message."));
+  };
+  root.append(h("h1", "Vectors"), h("div.toolbar", button("Refresh", load)), body);
+  await load();
+  return undefined;
+}
+
+async function indexCard(index, signal) {
+  const stats = await vectors(index.name, "describe_index_stats", { body: {}, signal });
+  const namespaces = Object.entries(stats.namespaces ?? {});
+  return h("article.card", h("h2", h("a", { href: to("vectors", index.name) }, brief(index.name))),
+    facts([
+      ["Dimension", count(index.dimension)], ["Metric", index.metric],
+      ["Records", count(stats.totalVectorCount)],
+      ["Namespaces", namespaces.length > 0 && h("ul.plain", namespaces.slice(0,
+        20).map(([name, { vectorCount }]) =>
+        h("li", h("a", { href: to("vectors", index.name, shown(name)) }, brief(shown(name))),
+          `: ${count(vectorCount)}`)),
+      namespaces.length > 20 && h("li", `and ${count(namespaces.length - 20)} more`))],
+      ["Tags", tags(index.tags)],
+      ["Protected", index.deletion_protection === "enabled" ? "yes" : null],
+    ]));
+}
+
+const tags = (all) => Object.keys(all ?? {}).length > 0 && h("ul.plain",
+  Object.entries(all).map(([name, value]) =>
+  h("li", brief(name), " = ", brief(value))));
+
+// MARK: - One index
+
+async function showIndex(root, segments, signal) {
+  const index = segments[0];
+  const [description, stats] = await Promise.all([
+    request("vectors", `/indexes/${encodeURIComponent(index)}`, { signal }),
+    vectors(index, "describe_index_stats", { body: {}, signal }),
+  ]);
+  const counts = stats.namespaces ?? {};
+  const names = Object.keys(counts).sort();
+  let namespace = stored(segments[1] ?? shown(names.includes("") ? "" : names[0] ?? ""));
+  let chosen = segments[2] ?? null;
+  let ids = [];
+  let next = null;
+
+  if (!names.includes(namespace)) names.unshift(namespace);
+  const space = h("select", { onchange() {
+    location.hash = to("vectors", index, shown(space.value));
+  } }, names.map((name) =>
+    h("option", { value: name }, `${shown(name)} (${count(counts[name]?.vectorCount ?? 0)})`)));
+  const prefix = h("input.mono", { type: "search", autocomplete: "off", placeholder: "chat id#",
+    oninput: whenStill(() => attempt(load), 250) });
+  const summary = h("p.quiet", { role: "status" });
+  const list = entryList({
+    label: "Records", key: (id) => id, state: (id) => String(id === chosen),
+    entry: (id) => h("li", h("a.entry", { href: to("vectors", index, shown(namespace), id),
+      "aria-current": id === chosen ? "true" : null }, h("code", brief(id)))),
+    empty: () => prefix.value ? "No id begins with this." : "The namespace has no records.",
+  });
+  const more = button("Load more ids", () => page());
+  const detail = h("section.detail", { "aria-label": "Record" });
+
+  async function page() {
+    const query = new URLSearchParams({ limit: idsMax });
+    if (namespace) query.set("namespace", namespace);
+    if (prefix.value) query.set("prefix", prefix.value);
+    if (next) query.set("paginationToken", next);
+    const wanted = `${namespace}\n${prefix.value}`;
+    const found = await vectors(index, `vectors/list?${query}`, { signal });
+    // An earlier response must not replace that of a later prefix.
+    if (wanted !== `${namespace}\n${prefix.value}`) return;
+    ids = [...(next ? ids : []), ...found.vectors.map((one) => one.id)];
+    next = found.pagination?.next ?? null;
+    list.show(ids);
+    more.hidden = !next;
+    summary.textContent = `${count(ids.length)}${next ? " first" : ""} ids`;
+  }
+
+  async function load() {
+    next = null;
+    list.reset();
+    await page();
+  }
+
+  function showChosen() {
+    root.classList.toggle("has-detail", chosen !== null);
+    list.show(ids);
+    replace(detail);
+    if (chosen !== null) {
+      attempt(() => showRecord(detail, { index, namespace, id: chosen, signal, isLeft: (id) =>
+        id !== chosen, removed: load }));
+    }
+  }
+
+  root.classList.add("split");
+  root.append(h("div.head", h("p.back-to", h("a", { href: to("vectors") }, "← All indexes")),
+    h("h1", brief(index))),
+    h("section.list",
+    facts([["Dimension", count(description.dimension)], ["Metric", description.metric],
+      ["Records", count(stats.totalVectorCount)], ["Tags", tags(description.tags)]]),
+    h("div.toolbar", field("Namespace", space), field("Id begins with", prefix),
+      button("Refresh", load)),
+    summary, list.element, more), detail);
+  space.value = namespace;
+  more.hidden = true;
+  await load();
+  showChosen();
+  return (moved) => {
+    if (moved[0] !== index) return false;
+    const other = stored(moved[1] ?? shown(namespace));
+    chosen = moved[2] ?? null;
+    if (other !== namespace) {
+      namespace = other;
+      space.value = namespace;
+      attempt(load);
+    }
+    showChosen();
+    return true;
+  };
+}
+
+// MARK: - One record
+
+async function showRecord(root, { index, namespace, id, signal, isLeft, removed }) {
+  const query = new URLSearchParams({ ids: id });
+  if (namespace) query.set("namespace", namespace);
+  const found = await vectors(index, `vectors/fetch?${query}`, { signal });
+  if (isLeft(id)) return;
+  const record = found.vectors[id];
+  const back = h("p.back", h("a", { href: to("vectors", index, shown(namespace)) },
+    "← All records"));
+  if (!record) {
+    replace(root, back, h("h2", "No such record"), h("p", "There is no record ", h("code",
+      brief(id)), "."));
+    focusHeading(root);
+    return;
+  }
+  const values = record.values ?? [];
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
+  const remove = button("Delete …", async () => {
+    const isDeleted = await ask({
+      title: "Delete this record?", body: h("p", h("code", brief(id))), action: "Delete",
+        isDangerous: true,
+      read: async () => {
+        await vectors(index, "vectors/delete", { body: { ids: [id], namespace } });
+        return true;
+      },
+    });
+    if (!isDeleted) return;
+    toast("The record is deleted.");
+    location.hash = to("vectors", index, shown(namespace));
+    await removed();
+  }, { kind: "danger" });
+  const metadata = Object.entries(record.metadata ?? {});
+  replace(root, back, h("h2", h("code", brief(id))),
+    h("div.row", copyButton("Copy the id", id), copyButton("Copy as JSON", () =>
+      JSON.stringify(record)), remove),
+    h("h3", "Metadata"),
+    metadata.length ? table(["Field", "Value"], metadata.map(([name, value]) =>
+      [h("code", brief(name)), metadataValue(value)]))
+      : h("p.quiet", "The record has no metadata."),
+    h("h3", "Values"),
+    h("p", `${count(values.length)} dimensions, length ${length.toPrecision(4)}`),
+    longText(values.join(", "), { max: 120 }),
+    h("h3", "Similar records"), similar(index, namespace, id));
+  focusHeading(root);
+}
+
+const metadataValue = (value) => typeof value === "string" ? longText(value)
+  : longText(JSON.stringify(value), { tag: "code" });
+
+/** A search for what is similar to a record. */
+function similar(index, namespace, id) {
+  const topK = h("input", { type: "number", min: 1, max: 100, value: 10, required: true });
+  const filter = h("textarea.code", { spellcheck: "false", placeholder: '{"senderId": "tina"}' });
+  const result = h("div", { "aria-live": "polite" });
+  const form = h("form", h("div.toolbar", field("Results", topK), h("button.primary",
+    { type: "submit" }, "Search")),
+    field("Metadata filter (JSON)", filter,
+      "Such as {\"members\": {\"$in\": [\"tina\"]}}; empty for all records."), result);
+
+  async function search() {
+    const body = { id, namespace, topK: Number(topK.value), includeMetadata: true };
+    if (filter.value.trim()) {
+      try {
+        body.filter = JSON.parse(filter.value);
+      } catch (error) {
+        throw new Error(`The filter is not JSON: ${error.message}`);
+      }
+    }
+    const { matches = [] } = await vectors(index, "query", { body });
+    replace(result, matches.length ? table(["Score", "Id", "Metadata"], matches.map((match) => [
+      match.score.toFixed(4),
+      h("a", { href: to("vectors", index, shown(namespace), match.id) }, h("code",
+        brief(match.id))),
+      h("span", brief(match.metadata?.text ?? JSON.stringify(match.metadata ?? {}), 200)),
+    ]), { caption: `${count(matches.length)} similar ${matches.length === 1 ? "record" : "records"}` })
+      : h("p.quiet", "No record matches the filter."));
+  }
+  return whenSubmitted(form, search);
+}
