@@ -23,13 +23,14 @@ PARALLEL := --parallel --experimental-maximum-parallelization-width 8
 
 MINUTES_OF_FUZZING ?= 60
 
-.PHONY: help start demo build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale \
+.PHONY: help start demo sample build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale console-tasks \
 	fuzz differential \
 	format lint tidy needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
 	@echo "make demo      Psst's assistant with example data and scripted answers, without a key"
+	@echo "make sample    Psst with plenty of data to look at in the console, without a key"
 	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make test      every test: modules, conformance, journeys, the clients of others"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
@@ -43,6 +44,7 @@ help:
 	@echo "make bench     the main measurements beside neighbours, about two minutes, release build"
 	@echo "make bench-all  all of them but the largest, some minutes"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
+	@echo "make console-tasks  the console's tasks over a million documents; release build"
 	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
 
 needs:
@@ -59,7 +61,7 @@ build: needs
 	@mv .build/building-$(CONFIGURATION) .build/built-$(CONFIGURATION)
 
 # Without a CONFIGURATION of yours: release while it is up to date, else debug.
-start demo: needs
+start demo sample: needs
 	@exec sh $(SCRIPTS)/$@.sh $(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))
 
 install: needs
@@ -119,6 +121,9 @@ build-bench: build
 
 scale: build needs-python
 	$(VENV)/bin/python Tests/Compatibility/scale.py --configuration $(CONFIGURATION)
+
+console-tasks: build needs-python
+	$(VENV)/bin/python Tests/Compatibility/console_tasks.py --configuration $(CONFIGURATION)
 
 format:
 	swift format -i -r -p $(SWIFT_FOLDERS)

@@ -72,6 +72,13 @@ package final class DeliveryAdministration: Sendable {
     return try await store.chain(from: cause, limit: limit)
   }
 
+  /// Returns the ID of the trace of a delivery's attempts; nil if its event is no longer stored.
+  package func traceID(of delivery: Delivery) async throws -> String? {
+    try await store.event(at: delivery.id.place).map {
+      DeliveryRequest.traceID(of: delivery.id, $0)
+    }
+  }
+
   /// The state of each function's deliveries, by the function's name.
   package var figures: [String: DeliveryFigures] { dispatcher.figures }
 

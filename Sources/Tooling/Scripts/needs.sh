@@ -47,6 +47,10 @@ if command -v dpkg-query >/dev/null 2>&1; then
   done
   # shellcheck disable=SC2086
   install_packages $missing
+  # Without a browser the tests of pages are skipped, so only root gets it, unasked.
+  if [ "${1:-}" = python ] && [ "$(id -u)" = 0 ] && ! command -v chromedriver >/dev/null 2>&1; then
+    install_packages chromium chromium-driver
+  fi
 fi
 
 if [ "${1:-}" = python ]; then

@@ -5,10 +5,9 @@ export const session = {};
 
 /** A refused or failed request; `code` is the status's name, such as `NOT_FOUND`. */
 export class RequestError extends Error {
-  constructor(message, status, code) {
+  constructor(message, status, code, details) {
     super(message);
-    this.status = status;
-    this.code = code;
+    Object.assign(this, { status, code, details });
   }
 }
 
@@ -48,7 +47,7 @@ async function errorOf(response) {
     let body = JSON.parse(text);
     if (Array.isArray(body)) body = body[0];
     const error = body.error ?? body;
-    return new RequestError(error.message ?? text, response.status, error.status ?? "");
+    return new RequestError(error.message ?? text, response.status, error.status ?? "", error.details);
   } catch {
     return new RequestError(text || response.statusText, response.status, "");
   }
@@ -70,10 +69,10 @@ export function idToken({ uid, claims = {} }) {
  * Sends a request to a service and returns the response.
  *
  * `as` is `"owner"` for the administrator (the default), null for nobody, or a user with `uid` and
- * `claims`. `body` is sent as JSON. A token that has become stale, because the suite was started
+ * `claims`. `body` is sent as JSON, `text` as it is, of the media type `type`. A token that has become stale, because the suite was started
  * anew, is renewed once.
  */
-export async function send(service, path, { method, body, as = "owner", signal, headers } = {}) {
+export async function send(service, path, { method, body, text, type, as = "owner", signal } = {}) {
   const options = () => ({
     method: method ?? (body === undefined ? "GET" : "POST"),
     signal,
@@ -81,9 +80,9 @@ export async function send(service, path, { method, body, as = "owner", signal, 
       "X-Hearth-Console": session.token,
       ...(as && { Authorization: `Bearer ${as === "owner" ? "owner" : idToken(as)}` }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
-      ...headers,
+      ...(text !== undefined && type && { "Content-Type": type }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    body: body === undefined ? text : JSON.stringify(body),
   });
   const url = `/api/${service}${path}`;
   const token = session.token;

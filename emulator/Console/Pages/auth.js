@@ -2,9 +2,9 @@
 
 import { auth, request, session } from "./api.js";
 import { ask, attempt, button, count, field, h, poll, replace, time, toast, to } from "./dom.js";
-import { badge, brief, copyButton, entryList, facts, focusHeading, parts, whenStill,
+import { badge, brief, entryList, facts, focusHeading, parts, whenStill,
   whenSubmitted } from "./entries.js";
-import { longText } from "./long-text.js";
+import { copyButton, longText } from "./long-text.js";
 
 const pageSize = 200;
 const searchPageSize = 1000;

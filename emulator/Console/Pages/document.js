@@ -1,7 +1,8 @@
 // A document: its collections and fields, edited with regard to other windows.
 
 import { documentName, firestore, hub, send } from "./api.js";
-import { ask, attempt, button, field, h, replace, time, to, toast } from "./dom.js";
+import { ask, attempt, button, field, h, replace, time, to } from "./dom.js";
+import { copyButton, visible } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
 import { fieldPath, fieldsFromJSON, fieldsToJSON, json, jsonHint, members, parse, textOf, toJSON, typeOf,
   types } from "./values.js";
@@ -24,10 +25,9 @@ export function documentPanel(path, signal) {
 
   async function load() {
     const found = await attempt(() => Promise.all([
-      firestore(path, "", { signal }).catch((error) => {
-        if (error.code === "NOT_FOUND") return null;
-        throw error;
-      }),
+      // Unlike a read of one document, this is no error for the browser if it is missing.
+      firestore("", ":batchGet", { body: { documents: [documentName(path)] }, signal })
+        .then(([answer]) => answer.found ?? null),
       collectionIDs(path, signal)]));
     if (!found || signal.aborted) return;
     const before = stored?.fields ?? null;
@@ -87,13 +87,12 @@ export function documentPanel(path, signal) {
   function valueText(value, type) {
     const text = textOf(value);
     const isLong = text.length > textMax;
-    // Each value has its own direction, so it cannot reorder what is around it.
-    const shown = h("bdi.value.type-" + type, isLong ? `${text.slice(0, textMax)} …` : text);
+    const shown = h("bdi.value.type-" + type, visible(isLong ? `${text.slice(0, textMax)} …` : text));
     if (type === "timestamp") shown.title = new Date(text).toLocaleString();
     if (type === "reference") return h("a.value", { href: to("firestore", ...text.split("/")) }, text);
     if (!isLong) return shown;
     const more = button(`Show all ${text.length} characters`, () => {
-      shown.textContent = text;
+      shown.textContent = visible(text);
       more.remove();
     }, { kind: "plain" });
     return h("span", shown, " ", more);
@@ -178,10 +177,7 @@ export function documentPanel(path, signal) {
       h("div.row",
         button("Add a field", addField), button("Edit as JSON", editAsJSON),
         button("Who may read this?", () => explainAccess(path)),
-        button("Copy the path", async () => {
-          await navigator.clipboard.writeText(path);
-          toast("Copied.");
-        }),
+        copyButton("Copy the path", path),
         button("Delete", remove, { kind: "danger" })),
       h("div.scroll",
         h("h3", "Collections"), collections, button("Add a collection", () => startCollection(path)),

@@ -67,13 +67,14 @@ export async function attempt(action) {
   }
 }
 
-/** A button with an action; it cannot be pressed twice while the action runs. */
+/** A button with an action; it keeps the focus and cannot be pressed again while the action runs. */
 export function button(label, action, { kind = "", ...properties } = {}) {
   const element = h(kind ? `button.${kind}` : "button", { type: "button", ...properties }, label);
   element.addEventListener("click", async (event) => {
-    element.disabled = true;
+    if (element.ariaDisabled === "true") return;
+    element.ariaDisabled = "true";
     await attempt(() => action(event));
-    element.disabled = false;
+    element.ariaDisabled = null;
   });
   return element;
 }

@@ -1,6 +1,6 @@
 // Lists of entries beside the details of one, and what their views share.
 
-import { button, count, h, toast } from "./dom.js";
+import { count, h } from "./dom.js";
 import { keyedChildren } from "./live-table.js";
 import { visible } from "./long-text.js";
 
@@ -8,26 +8,6 @@ import { visible } from "./long-text.js";
 export function brief(value, max = 160) {
   const line = String(value ?? "").slice(0, max * 4).replace(/\s+/g, " ").trim();
   return h("bdi", visible(line.length > max ? `${line.slice(0, max)}…` : line));
-}
-
-/** A button that copies a text; `text` may be a function that makes it. */
-export function copyButton(label, text, properties = {}) {
-  return button(label, async () => {
-    const value = typeof text === "function" ? await text() : text;
-    try {
-      await navigator.clipboard.writeText(value);
-      toast("Copied.");
-    } catch {
-      // Browsers let only pages of this machine, or with TLS, use the clipboard.
-      const box = h("textarea", { readonly: true, "aria-label": "Text to copy", value });
-      const dialog = h("dialog", { "aria-label": "Copy" }, h("p", "Copy this text:"), box,
-        h("div.actions", h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
-      dialog.addEventListener("close", () => dialog.remove());
-      document.body.append(dialog);
-      dialog.showModal();
-      box.select();
-    }
-  }, properties);
 }
 
 const pageSize = 100;

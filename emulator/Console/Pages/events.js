@@ -256,7 +256,7 @@ async function showEvent(root, id, signal) {
       replace(chain, causeTree(found, id));
       chain.firstElementChild.scrollLeft = scrollLeft;
     }
-    await showLogs(logs, event, found.root, signal);
+    await showLogs(logs, event, signal);
   }
 
   await poll(loadMore, 1000, signal, (error) => replace(state, h("p.problem", error.message)));
@@ -384,37 +384,15 @@ function causeTree({ root, writes, caused, onPath, lost, commit }, chosen) {
 
 // MARK: - Log lines
 
-const fnvPrime = 0x100000001b3n;
-const mask = 0xffffffffffffffffn;
-
-function fnv(...texts) {
-  let hash = 0xcbf29ce484222325n;
-  for (const text of texts) {
-    for (const byte of new TextEncoder().encode(text)) hash = ((hash ^ BigInt(byte)) * fnvPrime) & mask;
-    hash = (hash * fnvPrime) & mask;
-  }
-  return hash.toString(16).padStart(16, "0");
-}
-
-/** The trace of a chain of events whose first write brought none: see DeliveryRequest.swift. */
-const traceOf = (root) => fnv("trace", writeOf(root)) + fnv("trace's end", writeOf(root));
-
-async function showLogs(element, event, root, signal) {
-  const all = await hubLines(
-    `/logs?function=${encodeURIComponent(event.function)}&limit=2000`, { signal });
-  const trace = event.trace ?? traceOf(root);
-  const own = all.filter((line) => line.trace === trace);
-  // A client may bring a trace of its own; the event does not tell it.
-  const isSure = own.length > 0;
-  const lines = (isSure ? own : all.filter((line) => line.time >= event.time)).slice(-logLinesMax);
-  const text = JSON.stringify([isSure, lines]);
+async function showLogs(element, event, signal) {
+  const lines = await hubLines(`/logs?function=${encodeURIComponent(event.function)}`
+    + `&trace=${event.trace ?? ""}&limit=${logLinesMax}`, { signal });
+  const text = JSON.stringify(lines);
   if (element.dataset.seen === text) return;
   element.dataset.seen = text;
-  const note = isSure
-    ? "Lines of this function in the event's trace, oldest first."
-    : lines.length ? "No line belongs to the event's trace; these lines of the function are newer than the event."
-      : event.attempts || event.state === "running" ? "The function wrote no lines."
-        : "The function has not run for it yet.";
+  const note = lines.length ? "Lines of this function in the event's trace, oldest first."
+    : event.attempts || event.state === "running" ? "The function wrote no lines."
+    : "The function has not run for it yet.";
   replace(element, h("p.quiet", note), lines.length > 0 && h("ol.log-lines", lines.map(logLine)));
 }
 

@@ -17,8 +17,27 @@ export async function render(root, segments, signal) {
       field("Go to a collection or document", path),
       h("button", { type: "submit" }, "Go"),
       button("Import …", importDocuments)),
+    findForm(showFound),
     columns);
   let shown = [];
+  let found = null;
+
+  /** Shows the documents that were looked for in a column of their own, before the others. */
+  function showFound(id, query) {
+    found?.close();
+    found?.element.remove();
+    const closed = new AbortController();
+    found = { close: () => closed.abort(),
+      ...collectionColumn(id, AbortSignal.any([closed.signal, signal]), query) };
+    found.element.querySelector(".column-head").append(h("button.plain", {
+      type: "button", "aria-label": "Close the documents found", onclick: () => {
+        found.close();
+        found.element.remove();
+        found = null;
+      } }, "×"));
+    columns.prepend(found.element);
+    columns.scrollLeft = 0;
+  }
 
   function go(event) {
     event.preventDefault();
@@ -56,13 +75,13 @@ export async function render(root, segments, signal) {
 
   let sequence = null;
   async function follow() {
-    const found = await hub(`/changes${sequence === null ? "" : `?after=${sequence}`}`);
+    const news = await hub(`/changes${sequence === null ? "" : `?after=${sequence}`}`);
     const isFirst = sequence === null;
-    sequence = found.sequence;
+    sequence = news.sequence;
     if (isFirst) return;
-    for (const column of shown) {
-      if (!found.isComplete) column.refresh?.();
-      else if (found.changes.length) column.changed?.(found.changes);
+    for (const column of [...shown, ...(found ? [found] : [])]) {
+      if (!news.isComplete) column.refresh?.();
+      else if (news.changes.length) column.changed?.(news.changes);
     }
   }
 
@@ -109,13 +128,14 @@ function rootColumn(_, signal) {
 
 // MARK: Documents of a collection
 
-function collectionColumn(path, signal) {
+/** The column of a collection, or, with a query, of the documents that were looked for. */
+function collectionColumn(path, signal, initial) {
   const names = path.split("/");
   const id = names.at(-1);
   const parent = names.slice(0, -1).join("/");
   const number = h("span.quiet");
   const metrics = h("small.quiet");
-  let query = { filters: [] };
+  let query = initial ?? { filters: [] };
   // Collections with missing documents, which have documents below them alone, are listed in
   // order; only then does the API name those.
   let isListed = false;
@@ -149,7 +169,7 @@ function collectionColumn(path, signal) {
       "mask.fieldPaths": "__name__", ...(token && { pageToken: token }) });
     const found = await firestore(parent, `/${encodeURIComponent(id)}?${parameters}`, { signal });
     const rows = (found.documents ?? []).map(({ name, createTime }) =>
-      ({ id: pathOf(name), path: pathOf(name), isMissing: !createTime }));
+      ({ id: pathOf(name), path: pathOf(name), name, isMissing: !createTime }));
     if (found.nextPageToken) tokens.set(page + 1, found.nextPageToken);
     if (rows.some((row) => row.isMissing)) isListed = true;
     return { rows, isLast: !found.nextPageToken };
@@ -165,7 +185,7 @@ function collectionColumn(path, signal) {
     const last = previous?.at(-1);
     const direction = query.order?.direction ?? "ASCENDING";
     // A cursor behind the page before costs nothing; an offset skips names.
-    if (last && orders.length === (query.order ? 1 : 0) && !inequality()) {
+    if (last && (query.order || !hasInequality())) {
       structured.orderBy = [...orders, { field: { fieldPath: "__name__" }, direction }];
       structured.startAt = { before: false, values: [...(query.order ? [last.value] : []), { referenceValue: last.name }] };
     } else if (page > 0) {
@@ -183,7 +203,8 @@ function collectionColumn(path, signal) {
     return { rows, isLast: rows.length < size };
   }
 
-  const inequality = () => query.filters.some(({ operator }) => ["<", "<=", ">", ">=", "!=", "not-in"].includes(operator));
+  // Without an order, an inequality orders by its field.
+  const hasInequality = () => query.filters.some(({ operator }) => ["<", "<=", ">", ">=", "!=", "not-in"].includes(operator));
 
   function showMetrics({ planSummary, executionStats }) {
     const used = (planSummary?.indexesUsed ?? []).map((index) =>
@@ -228,8 +249,9 @@ function collectionColumn(path, signal) {
 
   reset();
   return {
-    element: h("section.column", { "aria-label": `Collection ${path}` },
-      h("div.column-head", h("h2.mono", id), number, bar.toggle, button("Add", () => newDocument(path))),
+    element: h("section.column", { "aria-label": initial ? "Documents found" : `Collection ${path}` },
+      h("div.column-head", h("h2.mono", initial ? `Found in ${id}` : id), number,
+        !initial && [bar.toggle, button("Add", () => newDocument(path))]),
       bar.element, metrics, list.element),
     refresh,
     choose(id) {
@@ -237,6 +259,10 @@ function collectionColumn(path, signal) {
       list.chosen = id && `${path}/${id}`;
     },
     changed(changes) {
+      if (query.isGroup) {
+        if (changes.some((change) => change.path.split("/").at(-2) === id)) refresh();
+        return;
+      }
       const own = changes.filter((change) => change.path.startsWith(`${path}/`));
       if (!own.length) return;
       const rows = own.map((change) => change.path.split("/").slice(0, names.length + 1).join("/"));
@@ -254,6 +280,27 @@ function valueAt(fields, path) {
   let value = { mapValue: { fields } };
   for (const name of path.split(".")) value = value?.mapValue?.fields?.[name.replaceAll("`", "")];
   return value;
+}
+
+// MARK: Finding documents
+
+/** The form that looks for documents in all collections of an ID; what was asked last is kept. */
+function findForm(show) {
+  const key = "hearth-find";
+  const last = JSON.parse(localStorage.getItem(key) ?? '["messages", "text", ""]');
+  const [collection, name, text] = [
+    h("input.mono", { required: true, autocomplete: "off", value: last[0] }),
+    h("input.mono", { required: true, autocomplete: "off", value: last[1] }),
+    h("input", { type: "search", required: true, autocomplete: "off", value: last[2] })];
+  return h("form.toolbar", { role: "search", onsubmit(event) {
+    event.preventDefault();
+    localStorage.setItem(key, JSON.stringify([collection.value, name.value, text.value]));
+    // The texts that start with it: up to the largest character of the basic plane.
+    show(collection.value.trim(), { isGroup: true, order: { field: name.value.trim(), direction: "ASCENDING" }, filters: [
+      { field: name.value.trim(), operator: ">=", value: { stringValue: text.value } },
+      { field: name.value.trim(), operator: "<=", value: { stringValue: `${text.value}\uf8ff` } }] });
+  } }, field("In the collections", collection), field("where the field", name),
+  field("starts with", text), h("button.primary", { type: "submit" }, "Find"));
 }
 
 // MARK: Filters and order

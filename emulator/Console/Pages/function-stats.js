@@ -53,20 +53,21 @@ export async function take() {
 
 /** A point is added only if a figure has changed, so thousands of idle functions cost little. */
 function record(entry, now) {
-  const point = { time: now, runs: entry.invocations, p50: entry.p50Seconds, p99: entry.p99Seconds };
+  const { invocations: runs, p50Seconds: p50, p99Seconds: p99 } = entry;
+  const point = { time: now, runs, p50, p99 };
   let points = histories.get(entry.name);
   const last = points?.at(-1);
-  if (!last || entry.invocations < last.runs) {
+  if (!last || runs < last.runs) {
     histories.set(entry.name, [point]);
     return;
   }
-  if (last.runs === point.runs && last.p50 === point.p50 && last.p99 === point.p99) return;
+  if (last.runs === runs && last.p50 === p50 && last.p99 === p99) return;
   points.push(point);
   // The last point before the window stays: it tells the value at the window's beginning.
   while (points.length > pointsMax || points[1]?.time < now - historyMilliseconds) points.shift();
 }
 
-/** The time at which a function's figures last changed while the page was open; undefined if never. */
+/** The time of a function's last change while the page was open; undefined if there is none. */
 export function lastChange(name) {
   const points = histories.get(name);
   return points?.length > 1 ? points.at(-1).time : undefined;

@@ -1,6 +1,6 @@
 // The deployed functions, and one function with the form that runs it.
 
-import { hub, hubLines, idToken, request, send, session } from "./api.js";
+import { hub, hubLines, request, send, session } from "./api.js";
 import { count, duration, field, h, poll, replace, time, to } from "./dom.js";
 import { failures, lastChange, sample, take, watchFunctions } from "./function-stats.js";
 import { liveTable } from "./live-table.js";
@@ -75,7 +75,8 @@ function searchText(entry) {
 // MARK: The list
 
 function renderList(root, signal) {
-  const input = h("input", { type: "search", value: filterText, autocomplete: "off", oninput: filter });
+  const input = h("input", { type: "search", value: filterText, autocomplete: "off",
+    oninput: filter });
   const state = h("p.quiet", { role: "status" }, "Loading …");
   const lastLines = new Map();
   const rows = liveTable([
@@ -86,8 +87,10 @@ function renderList(root, signal) {
     { title: "Workers", isMinor: true, isNumber: true, text: (item) => item.stats?.workers ?? 0 },
     { title: "Runs", isNumber: true, text: (item) => count(item.stats?.invocations ?? 0) },
     { title: "Failures", isNumber: true, cell: failuresCell },
-    { title: "p50", isMinor: true, isNumber: true, text: (item) => duration(item.stats?.p50Seconds) },
-    { title: "p99", isMinor: true, isNumber: true, text: (item) => duration(item.stats?.p99Seconds) },
+    { title: "p50", isMinor: true, isNumber: true,
+      text: (item) => duration(item.stats?.p50Seconds) },
+    { title: "p99", isMinor: true, isNumber: true,
+      text: (item) => duration(item.stats?.p99Seconds) },
     { title: "Last", isMinor: true, isNumber: true, text: lastText },
   ], { label: "Functions" });
 
@@ -135,8 +138,8 @@ export function failuresCell() {
     node,
     update({ stats }) {
       const number = stats ? failures(stats) : 0;
-      const outcomes = Object.entries(stats?.outcomes ?? {}).map(([name, n]) => `${name}: ${count(n)}`);
-      node.title = outcomes.join(", ");
+      node.title = Object.entries(stats?.outcomes ?? {})
+        .map(([name, runs]) => `${name}: ${count(runs)}`).join(", ");
       if (node.textContent === count(number)) return;
       node.textContent = count(number);
       node.className = number > 0 ? "bad" : "";
@@ -195,7 +198,7 @@ function facts(entry, figures) {
   const rows = [
     entry.trigger && ["Trigger", h("code", visible(entry.trigger))],
     entry.url && ["Address", h("span.row", h("code", entry.url),
-      copyButton(entry.url, { what: "the address" }))],
+      copyButton("Copy", entry.url, { "aria-label": "Copy the address" }))],
     ["Figures", figures],
     entry.secrets?.length && ["Secrets", entry.secrets.join(", ")],
     entry.debugger && ["Debugger", `process ${entry.debugger}`],
@@ -211,7 +214,8 @@ function eventsCard(name, signal) {
   const rows = liveTable([
     { title: "Event", cell: ({ id }) => ({ node: h("a", { href: to("events", id) }, id) }) },
     { title: "State", cell: () => eventStateCell() },
-    { title: "Subject", isMinor: true, text: (item) => visible(`${item.kind} ${item.document}`).slice(0, 200) },
+    { title: "Subject", isMinor: true,
+      text: (item) => visible(`${item.kind} ${item.document}`).slice(0, 200) },
     { title: "Attempts", isNumber: true, isMinor: true, text: (item) => item.attempts },
     { title: "Time", cell: (item) => ({ node: time(item.time) }) },
     { title: "Error", cell: errorCell },
@@ -228,7 +232,8 @@ function eventsCard(name, signal) {
     h("h2", { id: "events-title" }, "Last events"), state, rows.element);
 }
 
-const eventKinds = { succeeded: "good", failed: "bad", dead: "bad", running: "good", pending: "warn" };
+const eventKinds = { succeeded: "good", running: "good", pending: "warn", failed: "bad",
+  dead: "bad" };
 
 function eventStateCell() {
   const node = h("span");
@@ -321,7 +326,7 @@ function actionForm(label, body, run) {
       try {
         await run({ show, elapsed, button: event.submitter });
       } catch (error) {
-        show("problem", error.code ? `${error.code}: ${visible(error.message)}` : visible(error.message));
+        show("problem", `${error.code ? `${error.code}: ` : ""}${visible(error.message)}`);
       } finally {
         isRunning = false;
         submit.removeAttribute("aria-disabled");
@@ -396,7 +401,8 @@ function requestForm(entry) {
   method.value = remembered.values.method ?? "GET";
   const path = h("input", { value: remembered.values.path ?? "", placeholder: "/path?name=value",
     autocomplete: "off" });
-  const type = h("input", { value: remembered.values.type ?? "application/json", autocomplete: "off" });
+  const type = h("input", { value: remembered.values.type ?? "application/json",
+    autocomplete: "off" });
   const body = editor(remembered.values.body ?? "");
   const picker = userPicker({ administrator: false });
   return actionForm("Send", [
@@ -407,11 +413,11 @@ function requestForm(entry) {
     const hasBody = !["GET", "HEAD"].includes(method.value) && body.value !== "";
     const as = picker.user();
     remembered.keep({ method: method.value, path: path.value, type: type.value, body: body.value });
-    const response = await sendText(servicePath(entry) + rest, {
+    const response = await send("functions", servicePath(entry) + rest, {
       method: method.value,
       as,
       type: type.value,
-      body: hasBody ? body.value : undefined,
+      text: hasBody ? body.value : undefined,
     });
     const text = await response.text();
     show(response.ok ? "good" : "problem", `HTTP ${response.status} in ${elapsed()}`,
@@ -421,21 +427,9 @@ function requestForm(entry) {
   });
 }
 
-/** Sends a text as it is; `send` would encode it as JSON. */
-function sendText(path, { method, as, type, body }) {
-  return fetch(`/api/functions${path}`, {
-    method,
-    body,
-    headers: {
-      "X-Hearth-Console": session.token,
-      ...(as && { Authorization: `Bearer ${idToken(as)}` }),
-      ...(body !== undefined && type && { "Content-Type": type }),
-    },
-  });
-}
-
 function fireForm(entry) {
-  const [, kind, pattern] = /^(created|updated|deleted|written) (.+)$/.exec(entry.trigger ?? "") ?? [];
+  const [, kind, pattern] =
+    /^(created|updated|deleted|written) (.+)$/.exec(entry.trigger ?? "") ?? [];
   return pattern ? documentForm(entry, kind, pattern) : eventForm(entry);
 }
 
@@ -451,7 +445,9 @@ function documentForm(entry, kind, pattern) {
       input,
       value() {
         if (!input.value) throw new Error(`Enter ${name}.`);
-        if (!rest && input.value.includes("/")) throw new Error(`${name} is one segment, without "/".`);
+        if (!rest && input.value.includes("/")) {
+          throw new Error(`${name} is one segment, without "/".`);
+        }
         return input.value;
       },
     };
@@ -515,14 +511,16 @@ function scheduleForm(entry, signal) {
     h("p.quiet", "Run now starts the function as if its time had come. To reach its real times, ",
       h("a", { href: to("time") }, "advance the clock"), "."),
   ], async ({ show, elapsed }) => {
-    const { id } = await hub(`/functions/${encodeURIComponent(entry.name)}/run`, { method: "POST" });
+    const { id } = await hub(`/functions/${encodeURIComponent(entry.name)}/run`,
+      { method: "POST" });
     const link = h("p", h("a", { href: to("events", id) }, `Event ${id}`));
     for (;;) {
       const event = await hub(`/events/${encodeURIComponent(id)}`, { signal });
       const isDone = ["succeeded", "failed", "dead"].includes(event.state);
       if (event.state === "succeeded") show("good", `Succeeded in ${elapsed()}`, link);
       else if (isDone || event.error) {
-        show("problem", `${isDone ? event.state : "The attempt failed"}: ${visible(event.error ?? "")}`, link);
+        const state = isDone ? event.state : "The attempt failed";
+        show("problem", `${state}: ${visible(event.error ?? "")}`, link);
       } else show("quiet", `${event.state} …`, link);
       if (isDone || event.error) return;
       await new Promise((resolve) => setTimeout(resolve, 250));

@@ -103,7 +103,8 @@ async function problems(signal) {
       return await check();
     } catch (error) {
       if (error.name === "AbortError" || error.code === "LOST") throw error;
-      return [{ key: `check ${error.message}`, kind: "warn", text: `A check failed: ${error.message}` }];
+      const text = `A check failed: ${error.message}`;
+      return [{ key: text, kind: "warn", text }];
     }
   }));
   return found.flat();
@@ -154,23 +155,25 @@ async function eventProblems(state, signal) {
   return [{
     key: state,
     kind: "bad",
-    text: `${number}, of ${listed}; ${found.length === 1 ? "it is" : "they are"} not tried again by `
-      + `${found.length === 1 ? "itself" : "themselves"}.${last}`,
-    links: [["Retry or discard in Events", "events"], ["Read the log", "logs", "function", names[0]]],
+    text: `${number}, of ${listed}, and not tried again without a person.${last}`,
+    links: [["Retry or discard in Events", "events"],
+      ["Read the log", "logs", "function", names[0]]],
   }];
 }
 
 function functionProblems() {
   const found = [];
   for (const stats of sample.stats.values()) {
-    const links = [[stats.name, "functions", stats.name], ["Its log", "logs", "function", stats.name]];
+    const links = [[stats.name, "functions", stats.name],
+      ["Its log", "logs", "function", stats.name]];
     if (stats.waits) {
       const isPaused = stats.waitReason === "queuePaused";
       found.push({
         key: `waits ${stats.name} ${stats.waitReason}`,
         group: "waits",
         kind: "bad",
-        text: `${stats.name}: ${events(stats.pending, "waits", "wait")}, because ${visible(stats.waits)}.`,
+        text: `${stats.name}: ${events(stats.pending, "waits", "wait")}, because `
+          + `${visible(stats.waits)}.`,
         actions: isPaused ? [{ label: "Resume the queue", run: () => resume(stats.name) }] : [],
         links,
       });
@@ -195,7 +198,8 @@ function functionProblems() {
           + "crashed since the suite's start. The log has the reason.",
         actions: [{
           label: "Dismiss",
-          run: async () => dismissed.set(stats.name, sample.stats.get(stats.name)?.workerCrashes ?? 0),
+          run: async () => dismissed.set(stats.name,
+            sample.stats.get(stats.name)?.workerCrashes ?? 0),
         }],
         links,
       });
@@ -205,7 +209,8 @@ function functionProblems() {
 }
 
 const resume = (name) => request("tasks",
-  `/v2/projects/${session.project}/locations/${defaultRegion}/queues/${encodeURIComponent(name)}:resume`,
+  `/v2/projects/${session.project}/locations/${defaultRegion}/queues/${
+    encodeURIComponent(name)}:resume`,
   { body: {} });
 
 async function faultProblems(signal) {
@@ -241,8 +246,9 @@ async function denialProblems(signal) {
   return [{
     key: "denials",
     kind: "warn",
-    text: `The rules denied ${count(recent.length)} ${recent.length === 1 ? "request" : "requests"} in `
-      + `the last ${denialMinutes} minutes, the last time ${method} of ${visible(path).slice(0, 200)}.`,
+    text: `The rules denied ${count(recent.length)} `
+      + `${recent.length === 1 ? "request" : "requests"} in the last ${denialMinutes} minutes, the `
+      + `last time ${method} of ${visible(path).slice(0, 200)}.`,
     links: [["See why in Rules", "rules"]],
   }];
 }
@@ -318,7 +324,7 @@ function servicesCard() {
   return h("section.card", { "aria-labelledby": "services-title" },
     h("h2", { id: "services-title" }, "Services"),
     h("table", { "aria-label": "Services" },
-      h("thead", h("tr", h("th", { scope: "col" }, "Service"), h("th", { scope: "col" }, "Address"))),
+      h("thead", h("tr", ["Service", "Address"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", names.map((name) => h("tr", h("td", titles[name] ?? name),
         h("td", h("code", address(session.services[name]))))))),
     session.version && h("p.quiet", `Version ${session.version}`));
@@ -337,7 +343,7 @@ function connectCard() {
     text.textContent = snippets[name].text;
     text.setAttribute("aria-label", `Connect with ${name}`);
     note.textContent = snippets[name].note;
-    replace(copy, copyButton(snippets[name].text, { what: `the lines for ${name}` }));
+    replace(copy, copyButton("Copy", snippets[name].text, { "aria-label": `Copy the lines for ${name}` }));
   }
 
   choose("Server SDKs");
@@ -356,7 +362,8 @@ function environment() {
   const lines = [`export GCLOUD_PROJECT=${project}`, `export GOOGLE_CLOUD_PROJECT=${project}`];
   for (const [name, variable] of Object.entries(variables)) {
     if (!services[name]) continue;
-    lines.push(`export ${variable}=${name === "vectors" ? "http://" : ""}${address(services[name])}`);
+    const scheme = name === "vectors" ? "http://" : "";
+    lines.push(`export ${variable}=${scheme}${address(services[name])}`);
   }
   return { text: lines.join("\n"), note: "In the shell of the server or script" };
 }
@@ -365,11 +372,13 @@ function javaScript() {
   const { firestore, auth, functions } = session.services;
   const parts = [
     firestore && { module: "firestore", names: "connectFirestoreEmulator, getFirestore",
-      line: `connectFirestoreEmulator(getFirestore(app), "${hostOf(firestore)}", ${firestore.port});` },
+      line: `connectFirestoreEmulator(getFirestore(app), "${hostOf(firestore)}", ${
+        firestore.port});` },
     auth && { module: "auth", names: "connectAuthEmulator, getAuth",
       line: `connectAuthEmulator(getAuth(app), "http://${address(auth)}");` },
     functions && { module: "functions", names: "connectFunctionsEmulator, getFunctions",
-      line: `connectFunctionsEmulator(getFunctions(app), "${hostOf(functions)}", ${functions.port});` },
+      line: `connectFunctionsEmulator(getFunctions(app), "${hostOf(functions)}", ${
+        functions.port});` },
   ].filter(Boolean);
   return {
     text: [

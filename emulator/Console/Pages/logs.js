@@ -90,7 +90,9 @@ export function logList({
   let generation = 0;
   let unseen = 0;
 
-  const lines = h("div.log", { role: "log", "aria-live": "off", "aria-label": label, tabindex: "0" });
+  // Screen readers would read a busy log forever, so lines are not announced.
+  const lines = h("div.log", { role: "log", "aria-live": "off", "aria-label": label,
+    tabindex: "0" });
   const status = h("span.quiet", "Loading …");
   const newest = h("button", { type: "button", hidden: true, onclick: showNewest });
   const element = h("div.log-list.view", lines, h("div.log-foot", newest, status));
@@ -223,8 +225,8 @@ export function logList({
       status.textContent = `No lines ${isFiltered ? "match" : "yet"}. New ones appear here.`;
     }
     else {
-      status.textContent = number >= shownMax
-        ? `The last ${count(number)} lines.` : `${count(number)} ${number === 1 ? "line" : "lines"}.`;
+      const lines = `${count(number)} ${number === 1 ? "line" : "lines"}.`;
+      status.textContent = number >= shownMax ? `The last ${lines}` : lines;
     }
   }
 
@@ -246,7 +248,9 @@ export function logList({
       }
       generation += 1;
       draw();
-      load().catch((error) => { if (error.name !== "AbortError") status.textContent = error.message; });
+      load().catch((error) => {
+        if (error.name !== "AbortError") status.textContent = error.message;
+      });
     },
     setPaused(value) {
       isPaused = value;

@@ -1,6 +1,6 @@
 // Texts from outside: cut if they are long, with control characters made visible.
 
-import { button, count, h, replace } from "./dom.js";
+import { button, count, h, replace, toast } from "./dom.js";
 
 // Controls, bidirectional marks and line separators could hide or reorder a text.
 const controls =
@@ -32,23 +32,24 @@ export const prettyJSON = (value) =>
   longText(value === undefined ? "" : JSON.stringify(value, null, 2),
     { max: 20_000, tag: "pre", label: "value" });
 
-/** A button that copies a text. */
-export function copyButton(text, { what = "" } = {}) {
-  const element = button("Copy", async () => {
-    await copied(text);
-    element.textContent = "Copied";
-    setTimeout(() => { element.textContent = "Copy"; }, 1500);
-  }, { "aria-label": what ? `Copy ${what}` : null });
-  return element;
+/** A button that copies a text; `text` may be a function that makes it. */
+export function copyButton(label, text, properties = {}) {
+  return button(label, async () => copy(typeof text === "function" ? await text() : text), properties);
 }
 
-async function copied(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Browsers have no clipboard interface for pages of another machine over plain HTTP.
-  const area = h("textarea.off-screen", { value: text });
-  document.body.append(area);
-  area.select();
-  const isCopied = document.execCommand("copy");
-  area.remove();
-  if (!isCopied) throw new Error("The browser does not let the page copy; select the text.");
+/** Copies a text, or shows it to be copied. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied.");
+  } catch {
+    // Browsers let only pages of this machine, or with TLS, use the clipboard.
+    const box = h("textarea", { readonly: true, "aria-label": "Text to copy", value: text });
+    const dialog = h("dialog", { "aria-label": "Copy" }, h("p", "Copy this text:"), box,
+      h("div.actions", h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+    box.select();
+  }
 }

@@ -2,9 +2,9 @@
 
 import { firestore, hub, session } from "./api.js";
 import { button, count, field, h, poll, replace, time, to } from "./dom.js";
-import { badge, brief, choice, copyButton, entryList, facts, focusHeading, parts, whenStill,
+import { badge, brief, choice, entryList, facts, focusHeading, parts, whenStill,
   whenSubmitted } from "./entries.js";
-import { longText } from "./long-text.js";
+import { copyButton, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
 
 const decisionsMax = 200;

@@ -84,8 +84,9 @@ function clockCard(signal) {
   return h("section.card", { "aria-labelledby": "clock-title" },
     h("h2", { id: "clock-title" }, "Clock"), now, ahead,
     h("p.quiet", "Retries, tasks, schedules and the times of documents follow this clock. A jump "
-      + "runs everything that becomes due, in order. Time never goes back; the next start uses the "
-      + "machine's time again. A function that asks the machine for the time does not see the jump."),
+      + "runs everything that becomes due, in order. Time never goes back; the next start uses "
+      + "the machine's time again. A function that asks the machine for the time does not see "
+      + "the jump."),
     h("div.row",
       button("+1 minute", () => advance({ advanceSeconds: 60 })),
       button("+1 hour", () => advance({ advanceSeconds: 3600 })),
@@ -190,9 +191,9 @@ function faultsCard(signal) {
   return h("section.card", { "aria-labelledby": "faults-title" },
     h("h2", { id: "faults-title" }, "Faults"), state,
     h("p.quiet", "With faults, events arrive twice, late or out of order, as they may in "
-      + "production. Nothing is lost: a dropped event is delivered later. Functions that are ready "
-      + "for it leave the same data. The seed decides which events are hit, so the same writes meet "
-      + "the same faults again."),
+      + "production. Nothing is lost: a dropped event is delivered later. Functions that are "
+      + "ready for it leave the same data. The seed decides which events are hit, so the same "
+      + "writes meet the same faults again."),
     duplicates.element, drops.element,
     h("div.field", h("label.row", reordering, " Reordering"),
       h("small", "Events of one document may overtake each other.")),

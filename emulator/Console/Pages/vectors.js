@@ -2,9 +2,9 @@
 
 import { request } from "./api.js";
 import { ask, attempt, button, count, field, h, replace, table, toast, to } from "./dom.js";
-import { brief, copyButton, entryList, facts, focusHeading, whenStill,
+import { brief, entryList, facts, focusHeading, whenStill,
   whenSubmitted } from "./entries.js";
-import { longText } from "./long-text.js";
+import { copyButton, longText } from "./long-text.js";
 
 const idsMax = 100;
 const defaultNamespace = "__default__";

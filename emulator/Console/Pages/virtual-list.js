@@ -1,6 +1,6 @@
 // A list that holds any number of rows and renders only those in sight.
 
-import { h, replace } from "./dom.js";
+import { h } from "./dom.js";
 
 const rowHeight = 30;
 const pageSize = 100;
@@ -31,6 +31,8 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
   let chosen = null;
   let active = -1;
   let pages = new Map();
+  // The elements in sight by index.
+  let items = new Map();
   let requests = new Map();
   let flashes = new Set();
   let frame = 0;
@@ -74,24 +76,42 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
   function show() {
     space.style.height = `${realHeight()}px`;
     const [first, last, top] = visible();
-    const shown = [];
+    const next = new Map();
     for (let index = first; index < last; index += 1) {
       const row = rowAt(index);
-      const item = h("div.list-row", {
-        role: "option", id: `${prefix}-${index}`, "aria-posinset": index + 1, "aria-setsize": total,
-        "aria-selected": row !== undefined && row.id === chosen ? "true" : "false",
-        onclick: () => pick(index),
-      }, row ? renderRow(row) : h("span.quiet", "…"));
-      if (index === active) item.classList.add("active");
-      if (row && flashes.has(row.id)) item.classList.add("flash");
+      // Elements stay while their row does: a press and its release have to meet the same one.
+      const old = items.get(index);
+      const item = old && old.row === row ? old.element : makeItem(index, row);
+      item.setAttribute("aria-setsize", total);
+      item.setAttribute("aria-selected", String(row !== undefined && row.id === chosen));
+      item.classList.toggle("active", index === active);
+      if (row && flashes.has(row.id)) flash(item);
       item.style.transform = `translateY(${index * rowHeight - top + element.scrollTop}px)`;
-      shown.push(item);
+      next.set(index, { row, element: item });
     }
     flashes = new Set();
-    replace(rows, shown);
+    for (const [index, { element: item }] of items) if (next.get(index)?.element !== item) item.remove();
+    let position = rows.firstChild;
+    for (const { element: item } of next.values()) {
+      if (item === position) position = position.nextSibling;
+      else rows.insertBefore(item, position);
+    }
+    items = next;
     if (active >= first && active < last) element.setAttribute("aria-activedescendant", `${prefix}-${active}`);
     else element.removeAttribute("aria-activedescendant");
     request(first, last);
+  }
+
+  function makeItem(index, row) {
+    return h("div.list-row", { role: "option", id: `${prefix}-${index}`, "aria-posinset": index + 1,
+      onclick: () => pick(index) }, row ? renderRow(row) : h("span.quiet", "…"));
+  }
+
+  function flash(item) {
+    item.classList.remove("flash");
+    // The animation starts anew only if the layout has seen the item without it.
+    void item.offsetWidth;
+    item.classList.add("flash");
   }
 
   /** Loads the pages in sight: at once if they follow what is there, else when scrolling pauses. */
@@ -99,6 +119,8 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
     clearTimeout(timer);
     const wanted = [];
     for (let page = Math.floor(first / pageSize); page * pageSize < last; page += 1) wanted.push(page);
+    // Before the first page, nothing is in sight, and that page is on its way.
+    if (!wanted.length) return;
     for (const [page, controller] of requests) if (!wanted.includes(page)) controller.abort();
     const missing = wanted.filter((page) => !pages.has(page) && !requests.has(page));
     if (!missing.length) return;
@@ -123,8 +145,10 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
   }
 
   function keep(page, { rows: found, isLast }) {
+    const before = pages.get(page)?.rows ?? [];
     pages.delete(page);
-    pages.set(page, { rows: found });
+    pages.set(page, { rows: found.map((row, index) =>
+      (JSON.stringify(before[index]) === JSON.stringify(row) ? before[index] : row)) });
     const end = page * pageSize + found.length;
     // What is loaded is more exact than a count, which may be older.
     if (isLast && (found.length > 0 || page === 0)) total = end;

@@ -78,13 +78,23 @@ package struct DeliveryRequest: Sendable {
   ///
   /// The ids are hashes, so all functions and attempts of an event share its trace.
   private func traceParent(of delivery: Delivery, _ event: DeliveryEvent) -> String {
-    let eventID = delivery.id.eventID
     let span = DeliveryLane("span", delivery.id.description, "\(delivery.attempts)").hash.hexDigits
-    if let parent = event.traceParent?.split(separator: "-"), parent.count == 4 {
-      return "00-\(parent[1])-\(span)-\(parent[3])"
-    }
-    let halves = ["trace", "trace's end"].map { DeliveryLane($0, eventID).hash.hexDigits }
-    return "00-\(halves.joined())-\(span)-01"
+    let flags = Self.parent(of: event)?.flags ?? "01"
+    return "00-\(Self.traceID(of: delivery.id, event))-\(span)-\(flags)"
+  }
+
+  /// Returns the ID of the trace to which all attempts of a delivery belong.
+  static func traceID(of id: DeliveryID, _ event: DeliveryEvent) -> String {
+    if let parent = parent(of: event) { return String(parent.traceID) }
+    return ["trace", "trace's end"].map { DeliveryLane($0, id.eventID).hash.hexDigits }.joined()
+  }
+
+  /// Returns the parts of the `traceparent` that an event brought; nil if it has none.
+  private static func parent(
+    of event: DeliveryEvent
+  ) -> (traceID: Substring, flags: Substring)? {
+    guard let parts = event.traceParent?.split(separator: "-"), parts.count == 4 else { return nil }
+    return (parts[1], parts[3])
   }
 
   /// Returns the CloudEvent of a document change.

@@ -10,7 +10,7 @@ import WorkerPool
 
 /// Function logs, event deliveries, and waiting for deliveries.
 extension ControlAPI {
-  /// Handles `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`; oldest first.
+  /// Handles `GET /hearth/v1/logs?function=&level=&since=&trace=&limit=&follow=true`; oldest first.
   func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
     let filter = try LogFilter(query)
     let limit = try query.number("limit", in: 0...Self.linesMax) ?? 200
@@ -144,7 +144,9 @@ extension ControlAPI {
 
   func event(_ id: DeliveryID) async throws -> Response {
     let delivery = try await deliveries.administration.show(id)
-    return try .json(encoding: await descriptions(of: [delivery])[0])
+    var description = try await descriptions(of: [delivery])[0]
+    description.trace = try await deliveries.administration.traceID(of: delivery)
+    return try .json(encoding: description)
   }
 
   func id(_ text: String) throws -> DeliveryID {

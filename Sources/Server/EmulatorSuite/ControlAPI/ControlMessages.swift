@@ -203,6 +203,8 @@ package struct EventDescription: Codable, Sendable, Hashable {
   package var error: String?
   /// The ID of the delivery whose function made the write that caused this event.
   package var cause: String?
+  /// The ID of the trace that the log lines of its attempts have; only in `GET …/events/ID`.
+  package var trace: String?
 
   package init(
     id: String,

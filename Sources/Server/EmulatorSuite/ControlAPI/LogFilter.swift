@@ -11,10 +11,13 @@ struct LogFilter: Sendable {
   var level: Logger.Level?
   /// The earliest time that passes, in the format of the log's own times.
   var since: String?
+  /// The trace of the lines; nil for all lines.
+  var trace: String?
 
-  /// Parses `function`, `level` and `since`; throws `INVALID_ARGUMENT` naming an invalid value.
+  /// Parses `function`, `level`, `since` and `trace`; throws `INVALID_ARGUMENT` naming an invalid value.
   init(_ query: QueryParameters) throws {
     function = query["function"]
+    trace = query["trace"]
     if let name = query["level"] {
       guard let level = Logger.Level(rawValue: name) else {
         let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
@@ -35,13 +38,14 @@ struct LogFilter: Sendable {
     }
   }
 
-  /// True if neither level nor time restricts the lines.
-  var takesAll: Bool { level == nil && since == nil }
+  /// True if neither level, time nor trace restricts the lines.
+  var takesAll: Bool { level == nil && since == nil && trace == nil }
 
-  /// True if a line passes the level and the time; the function is not checked.
+  /// True if a line passes the level, the time and the trace; the function is not checked.
   func takes(_ entry: FunctionLogEntry) -> Bool {
     if let level, (Logger.Level(rawValue: entry.level) ?? .info) < level { return false }
     if let since, entry.time < since { return false }
+    if let trace, entry.trace != trace { return false }
     return true
   }
 

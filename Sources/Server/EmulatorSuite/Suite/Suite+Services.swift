@@ -70,8 +70,8 @@ extension Suite {
     http(.functions, immediate: service) { await service.respond(to: $0, $1) }
   }
 
-  func taskQueueService(_ parts: SuiteParts) -> HTTPService {
-    let service = TaskQueueService(
+  func taskQueues(_ parts: SuiteParts) -> TaskQueueService {
+    TaskQueueService(
       project: configuration.project,
       backend: parts.deliveries.tasks,
       functionURL: { [self] location, function in
@@ -83,7 +83,10 @@ extension Suite {
       now: { [time = parts.time] in time.now },
       logger: logger(for: "tasks")
     )
-    return http(.tasks) { request, _ in await service.respond(to: request) }
+  }
+
+  func taskQueueService(_ service: TaskQueueService) -> HTTPService {
+    http(.tasks) { request, _ in await service.respond(to: request) }
   }
 
   func hubService() -> HTTPService {
@@ -107,6 +110,7 @@ extension Suite {
     _ parts: SuiteParts,
     _ firestore: FirestoreService,
     _ functions: FunctionsService,
+    _ tasks: TaskQueueService,
     _ vectors: VectorService
   ) -> HTTPService {
     let service = ConsoleService(
@@ -118,6 +122,7 @@ extension Suite {
         "hub": { [self] in await respond(to: $0, $1, isConsole: true) },
         "firestore": { request, _ in await firestore.respond(to: request) },
         "functions": { await functions.respond(to: $0, $1) },
+        "tasks": { request, _ in await tasks.respond(to: request) },
         "auth": { [auth = parts.auth] request, _ in await auth.respond(to: request) },
         "vectors": { request, _ in await vectors.respond(to: request) },
       ]

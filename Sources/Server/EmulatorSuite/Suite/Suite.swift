@@ -153,6 +153,7 @@ package final class Suite: Service {
     let firestore = firestore(parts)
     let vectors = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
     let functions = functions(parts)
+    let tasks = taskQueues(parts)
     var group = ServiceGroupConfiguration(
       services: [
         essential(parts.tailer),
@@ -165,9 +166,9 @@ package final class Suite: Service {
         essential(parts.deliveries),
         essential(TriggerLeaseService(triggers: triggers, deliveries: parts.deliveries)),
         essential(functionsService(functions), .functions),
-        essential(taskQueueService(parts), .tasks),
+        essential(taskQueueService(tasks), .tasks),
         essential(hubService(), .hub),
-        essential(consoleService(parts, firestore, functions, vectors), .ui),
+        essential(consoleService(parts, firestore, functions, tasks, vectors), .ui),
         essential(StartSurvival(starts: parts.starts)),
         essential(deployment),
         essential(parts.fleet),

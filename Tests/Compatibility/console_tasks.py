@@ -1,0 +1,195 @@
+"""Measures the console's tasks of three clicks, in a suite with a million documents.
+
+    make console-tasks               release build, about three minutes
+    .build/venv/bin/python Tests/Compatibility/console_tasks.py --documents 20000 --configuration debug
+
+Prints one line a task: the time of its slowest click until the result is shown, the time of all its
+clicks, and the number of requests. Then the page's first paint, its memory, and its size.
+`--pictures FOLDER` also writes the pictures of the documentation.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import conftest
+import requests
+from console_browser import Console, started_browser
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+SAMPLE = conftest.ROOT / "Sources/Tooling/Sample/sample.py"
+
+
+class Task:
+    """The clicks of a task, each with the time until its result is shown."""
+
+    def __init__(self, page, name):
+        self.page = page
+        self.name = name
+        self.seconds = []
+        page.open()
+        page.find("h1")
+        self.requests = len(page.requests())
+
+    def click(self, selector, text, shown):
+        """Clicks and waits until `shown` returns something true."""
+        element = self.page.find(selector, text)
+        start = time.perf_counter()
+        element.click()
+        self.page.wait(shown, 60)
+        self.seconds.append(time.perf_counter() - start)
+
+    def report(self):
+        number = len(self.page.requests()) - self.requests
+        print(f"{self.name:44} {max(self.seconds) * 1000:8.0f} {sum(self.seconds) * 1000:8.0f}"
+              f" {len(self.seconds):7} {number:9}", flush=True)
+
+
+def find_a_message(page, name, collection, field, text):
+    task = Task(page, name)
+    task.click("#navigation a", "Firestore", lambda: page.has("form[role=search]"))
+    page.type("input", collection, "In the collections")
+    page.type("input", field, "where the field")
+    page.type("input", text, "starts with")
+    task.click("button", "Find", lambda: page.has("[aria-label='Documents found'] .list-row", text))
+    task.click("[aria-label='Documents found'] .list-row", text,
+               lambda: page.has(".column.wide .value", text))
+    task.report()
+
+
+def retry_an_event(page):
+    task = Task(page, "see why an event failed, and retry it")
+    task.click("#navigation a", "Events", lambda: page.has(".entries a", "recordContact"))
+    task.click(".entries a", "recordContact", lambda: page.has("button", "Retry"))
+    page.find(".problem", "")
+    task.click("button", "Retry", lambda: "again" in page.text() or "Retried" in page.text("#toasts")
+               or not page.has(".badge.bad", "dead"))
+    task.report()
+
+
+def call_as_tina(page):
+    task = Task(page, "call a function as Tina")
+    task.click("#navigation a", "Functions", lambda: page.has("a", "semanticSearch"))
+    task.click("a", "semanticSearch", lambda: page.has("textarea", "Data"))
+    Select(page.find("select", "As")).select_by_visible_text("user …")
+    page.type("input", "tina", "User id")
+    page.type("textarea", '{"query": "asthma in cold air", "limit": 3}', "Data")
+    task.click("button", "Call", lambda: '"results"' in page.text())
+    task.report()
+
+
+def see_a_denial(page, suite):
+    requests.get(
+        f"http://{suite.address('firestore')}/v1/projects/{conftest.PROJECT}/databases/(default)"
+        "/documents/contacts/tina/clients/carl", timeout=30,
+        headers={"Authorization": f"Bearer {conftest.token('carl')}"})
+    task = Task(page, "see why a read was denied")
+    task.click("#navigation a", "Rules", lambda: page.has(".entries a", "contacts/tina"))
+    task.click(".entries a", "contacts/tina", lambda: page.has("pre", "allow"))
+    task.report()
+
+
+def change_a_flag(page):
+    task = Task(page, "change a flag")
+    task.click("#navigation a", "Flags", lambda: page.has("input[type=checkbox]", "trainer_chat_enabled"))
+    task.click("input[type=checkbox]", "trainer_chat_enabled", lambda: page.has("button", "Save"))
+    task.click("button", "Save", lambda: "Saved" in page.text("body"))
+    task.report()
+
+
+def scroll(page, documents):
+    task = Task(page, f"to the end of {documents:,} documents")
+    task.click("#navigation a", "Firestore", lambda: page.has(".link-row", "measurements"))
+    task.click(".link-row", "measurements", lambda: page.has(".list-row span:not(.quiet)")
+               and f"{documents:,}" in page.text())
+    page.find(".virtual-list").click()
+    start = time.perf_counter()
+    page.find(".virtual-list").send_keys(Keys.END)
+    page.wait(lambda: page.driver.execute_script("""
+        const rows = [...document.querySelectorAll(".list-row")];
+        return rows.at(-1)?.ariaPosInSet === arguments[0] && rows.at(-1).textContent !== "…";
+        """, str(documents)), 60)
+    task.seconds.append(time.perf_counter() - start)
+    task.report()
+
+
+def measure_page(page):
+    page.open()
+    page.find("h1")
+    paints = page.driver.execute_script("""
+        return performance.getEntriesByType("paint").map((entry) => [entry.name, entry.startTime])""")
+    page.driver.execute_cdp_cmd("Performance.enable", {})
+    metrics = {entry["name"]: entry["value"] for entry in
+               page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]}
+    files = [path for path in (conftest.ROOT / "emulator/Console/Pages").iterdir()]
+    size = sum(path.stat().st_size for path in files)
+    for name, milliseconds in paints:
+        print(f"{name:44} {milliseconds:8.0f} ms")
+    print(f"{'memory of JavaScript':44} {metrics['JSHeapUsedSize'] / 2**20:8.1f} MiB")
+    print(f"{'requests of the first view':44} {len(page.requests()):8}")
+    print(f"{'embedded':44} {size / 1024:8.0f} KiB in {len(files)} files")
+
+
+def take_pictures(page, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    page.driver.set_window_size(1180, 760)
+    for name, path, theme, shown in [
+            ("console-home", "", "light", ".view[data-view=home] table"),
+            ("console-firestore", "firestore/chats/tina-carl", "light", ".members"),
+            ("console-events", "events", "dark", ".entries a")]:
+        page.open()
+        page.driver.execute_script("localStorage.setItem('hearth-theme', arguments[0])", theme)
+        page.open(path)
+        page.find(shown)
+        if name == "console-events":
+            page.click(".entries a", "recordContact")
+            page.find(".tree")
+        page.wait(lambda: not page.has(".list-row", "…"))
+        page.driver.save_screenshot(str(folder / f"{name}.png"))
+    page.driver.execute_script("localStorage.setItem('hearth-theme', 'system')")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--configuration", default="release")
+    parser.add_argument("--pictures", type=pathlib.Path)
+    options = parser.parse_args()
+    conftest.CONFIGURATION = options.configuration
+    worker = str(conftest.ROOT / ".build" / options.configuration / "psst-functions")
+    with tempfile.TemporaryDirectory() as folder, \
+            conftest.started(conftest.ROOT, "--executable", worker, "--no-build",
+                             "--data", f"{folder}/data", ephemeral=False) as suite:
+        environment = os.environ | {
+            "FIRESTORE_EMULATOR_HOST": suite.address("firestore"),
+            "FIREBASE_AUTH_EMULATOR_HOST": suite.address("auth"),
+            "FIREBASE_EMULATOR_HUB": suite.address("hub"), "HEARTH_TOKEN": suite.token,
+            "GCLOUD_PROJECT": conftest.PROJECT}
+        subprocess.run([sys.executable, SAMPLE, "--bulk", str(options.documents)],
+                       env=environment, check=True)
+        with started_browser() as driver:
+            page = Console(driver, suite)
+            if options.pictures:
+                return take_pictures(page, options.pictures)
+            print(f"{'':44} {'slowest':>8} {'all':>8} {'clicks':>7} {'requests':>9}")
+            find_a_message(page, "find a message", "messages", "text", "Good morning")
+            find_a_message(page, f"find one of {options.documents:,}, first time", "measurements",
+                           "note", "felt tired")
+            retry_an_event(page)
+            call_as_tina(page)
+            see_a_denial(page, suite)
+            change_a_flag(page)
+            scroll(page, options.documents)
+            measure_page(page)
+    return None
+
+
+if __name__ == "__main__":
+    main()

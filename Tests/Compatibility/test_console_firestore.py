@@ -1,0 +1,431 @@
+"""The console's Firestore: columns, a large collection, edits, other windows and other sites."""
+
+import json
+import os
+
+import uuid
+
+import pytest
+import requests
+from conftest import PROJECT, ROOT, client, started
+from console_browser import Console, started_browser
+from google.cloud import firestore
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+# `make console-tasks` measures a million documents in a release build.
+MANY = int(os.environ.get("HEARTH_CONSOLE_DOCUMENTS", "20000"))
+
+
+@pytest.fixture(scope="module")
+def database(suite):
+    return client(suite)
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with started_browser() as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(driver, suite):
+    """The console; in the end the browser has logged no error."""
+    console = Console(driver, suite)
+    console.problems()
+    yield console
+    assert console.problems() == []
+
+
+@pytest.fixture
+def name():
+    """A collection of its own."""
+    return f"c-{uuid.uuid4().hex[:12]}"
+
+
+def row(page, text):
+    """Waits for a row of a list of documents with a text."""
+    return page.find(".list-row", text)
+
+
+@pytest.fixture(scope="module")
+def many(suite, database):
+    """A collection of many documents."""
+    name = f"many-{uuid.uuid4().hex[:8]}"
+    session = requests.Session()
+    session.headers["Authorization"] = "Bearer owner"
+    root = f"projects/{PROJECT}/databases/(default)/documents"
+    for start in range(0, MANY, 500):
+        writes = [{"update": {
+            "name": f"{root}/{name}/m{number:07d}",
+            "fields": {"value": {"integerValue": str(number)},
+                       "parity": {"integerValue": str(number % 2)}},
+        }} for number in range(start, min(start + 500, MANY))]
+        reply = session.post(
+            f"http://{suite.address('firestore')}/v1/{root}:commit", json={"writes": writes},
+            timeout=60)
+        assert reply.ok, reply.text
+    return name
+
+
+def loaded(page):
+    """The texts of the rows in sight, or false while some are still to come."""
+    return page.driver.execute_script("""
+        const rows = [...document.querySelectorAll(".list-row")].map((row) => row.textContent);
+        return rows.length && !rows.includes("…") && rows;""")
+
+
+def test_columns_lead_to_a_document(page, database, name):
+    database.document(f"{name}/tina-carl").set({"members": ["tina", "carl"]})
+    database.document(f"{name}/tina-carl/messages/m1").set({"text": "How is the knee?"})
+    page.open("firestore")
+    page.click(".link-row", name)
+    page.click(".list-row", "tina-carl")
+    page.click(".column.wide .link-row", "messages")
+    page.click(".list-row", "m1")
+    page.shows("How is the knee?")
+    assert page.driver.current_url.endswith(f"#/firestore/{name}/tina-carl/messages/m1")
+
+
+def test_a_missing_document_with_documents_below_it_is_listed(page, database, name):
+    database.document(f"{name}/tina/clients/carl").set({"displayName": "Carl"})
+    page.open(f"firestore/{name}")
+    page.click(".list-row", "tina")
+    page.shows("There is no such document.")
+    page.click(".column.wide .link-row", "clients")
+    page.click(".list-row", "carl")
+    page.shows("Carl")
+
+
+def test_the_end_and_the_middle_of_a_large_collection(page, many):
+    page.open(f"firestore/{many}")
+    row(page, "m0000000")
+    page.shows(f"{MANY:,}")
+    page.find(".virtual-list").send_keys(Keys.END)
+    row(page, f"m{MANY - 1:07d}")
+    page.driver.execute_script("""
+        const list = document.querySelector(".virtual-list");
+        list.scrollTop = (list.scrollHeight - list.clientHeight) / 2;""")
+    page.wait(lambda: loaded(page) and abs(int(loaded(page)[0][1:]) - MANY // 2) < 100)
+    # The browser holds the rows in sight alone.
+    assert len(loaded(page)) < 60
+
+
+def test_rows_are_in_order_without_gaps_while_scrolling(page, many):
+    page.open(f"firestore/{many}")
+    row(page, "m0000000")
+    seen = set()
+    while len(seen) < 350:
+        numbers = [int(text[1:]) for text in page.wait(lambda: loaded(page))]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        seen.update(numbers)
+        page.driver.execute_script(
+            "document.querySelector('.virtual-list').scrollTop += 300")
+    assert seen == set(range(max(seen) + 1))
+
+
+def test_a_query_and_its_code(page, many):
+    page.open(f"firestore/{many}")
+    page.click("button", "Filter")
+    page.type("input", "value", "Field", clear=False)
+    page.driver.execute_script("""
+        const select = document.querySelector("select[aria-label=Operator]");
+        select.value = "<"; select.dispatchEvent(new Event("change"));""")
+    page.type("input", "7", "Value")
+    page.type("input", "value", "Order by")
+    page.driver.execute_script("document.querySelector('select[aria-label=Direction]').value = 'DESCENDING'")
+    page.click("button", "Apply")
+    page.wait(lambda: [text.split()[0] for text in rows(page)] == [
+        f"m000000{number}" for number in reversed(range(7))])
+    code = page.text(".code-box")
+    assert '.whereField("value", isLessThan: 7)' in code
+    assert '.order(by: "value", descending: true)' in code
+    assert 'where("value", "<", 7)' in code and 'orderBy("value", "desc")' in code
+    page.shows("Index:")
+
+
+def rows(page):
+    return page.driver.execute_script(
+        "return [...document.querySelectorAll('.list-row')].map((row) => row.innerText)")
+
+
+def test_documents_are_found_by_the_beginning_of_a_text(page, database, name):
+    texts = ["How is the knee?", "How is work?", "Hello", "how is it"]
+    for number, text in enumerate(texts):
+        database.document(f"{name}/chat{number}/{name}-messages/m{number}").set({"text": text})
+    page.open()
+    page.click("#navigation a", "Firestore")
+    page.type("input", f"{name}-messages", "In the collections")
+    page.type("input", "text", "where the field")
+    page.type("input", "How is", "starts with")
+    page.click("button", "Find", exact=True)
+    page.wait(lambda: loaded(page) and len(loaded(page)) == 2)
+    assert "knee" in loaded(page)[0] and "work" in loaded(page)[1]
+    page.click(".list-row", "work")
+    page.wait(lambda: page.has(".column.wide .value", "How is work?"))
+    assert page.driver.current_url.endswith(f"{name}/chat1/{name}-messages/m1")
+
+
+def test_a_filtered_list_goes_on_behind_its_first_page(page, many):
+    page.open(f"firestore/{many}")
+    page.click("button", "Filter")
+    page.type("input", "parity", "Field", clear=False)
+    page.type("input", "1", "Value")
+    page.click("button", "Apply")
+    page.shows(f"{MANY // 2:,}")
+    page.find(".virtual-list").send_keys(Keys.END)
+    row(page, f"m{MANY - 1:07d}")
+    assert all(int(text.split()[0][1:]) % 2 for text in rows(page))
+
+
+def test_a_document_is_made_edited_and_deleted(page, database, name):
+    page.open("firestore")
+    page.click("button", "Add")
+    page.type("dialog input", name)
+    page.click("dialog button", "Continue")
+    page.type("dialog input", "tina", "Document ID")
+    page.type("dialog textarea", '{"age": 41, "since": {"__timestamp__": "2026-01-02T03:04:05Z"}}',
+              "Fields as JSON")
+    page.click("dialog button", "Add")
+    page.shows("2026-01-02T03:04:05Z")
+    page.click("button", "Edit age")
+    page.type("dialog textarea", "forty")
+    page.click("dialog button", "Save")
+    page.shows('"forty" is not an integer.', "dialog")
+    page.type("dialog textarea", "42")
+    page.click("dialog button", "Save")
+    page.wait(lambda: database.document(f"{name}/tina").get().to_dict()["age"] == 42)
+    stored = database.document(f"{name}/tina").get().to_dict()
+    assert stored["since"].isoformat() == "2026-01-02T03:04:05+00:00"
+    page.click("button", "Delete", exact=True)
+    page.click("dialog button", "Delete")
+    page.wait(lambda: not database.document(f"{name}/tina").get().exists)
+
+
+def test_two_windows_do_not_overwrite_each_other(page, database, name):
+    document = database.document(f"{name}/tina")
+    document.set({"age": 41, "city": "Bonn"})
+    page.open(f"firestore/{name}/tina")
+    page.click("button", "Edit age")
+    # Another window, while the dialog is open.
+    document.update({"age": 50})
+    page.type("dialog textarea", "42")
+    page.click("dialog button", "Save")
+    page.shows("has been changed elsewhere", "dialog")
+    assert document.get().to_dict() == {"age": 50, "city": "Bonn"}
+    page.problems()
+
+
+def test_an_edit_of_one_field_keeps_the_others_types(page, database, name):
+    values = {"list": [1, {"deep": 1.0}], "whole": 3.0, "big": 2**60, "none": None,
+              "place": firestore.GeoPoint(1.5, 2), "bytes": b"\x00\xff", "a.b`c": "odd",
+              "link": database.document("users/tina")}
+    document = database.document(f"{name}/all")
+    document.set(values)
+    page.open(f"firestore/{name}/all")
+    page.click("summary", "1map")
+    page.click("button", "Edit list.1.deep")
+    page.type("dialog textarea", "2.5")
+    page.click("dialog button", "Save")
+    page.wait(lambda: document.get().to_dict()["list"][1]["deep"] == 2.5)
+    page.click("button", "Edit as JSON")
+    page.click("dialog button", "Save")
+    page.wait(lambda: not page.has("dialog"))
+    assert document.get().to_dict() == values | {"list": [1, {"deep": 2.5}]}
+    assert isinstance(document.get().to_dict()["whole"], float)
+
+
+def test_changes_show_by_themselves(page, database, name):
+    database.document(f"{name}/tina").set({"age": 41})
+    page.open(f"firestore/{name}/tina")
+    page.shows("41")
+    database.document(f"{name}/tina").update({"age": 42})
+    page.shows("42")
+    database.document(f"{name}/carl").set({"age": 30})
+    row(page, "carl")
+    database.document(f"{name}/carl").delete()
+    page.wait(lambda: "carl" not in " ".join(rows(page)))
+
+
+def test_values_are_shown_as_text(page, database, name):
+    hostile = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>'
+    database.document(f"{name}/{hostile.replace('/', '')}").set({"html": hostile})
+    database.document(f"{name}/日本 \"é\" ‮evil").set({"right to left": "‮abc"})
+    page.open(f"firestore/{name}")
+    page.click(".list-row", "onerror")
+    page.shows(hostile)
+    page.click(".list-row", "日本")
+    page.shows("right to left")
+    assert page.driver.execute_script("return window.hacked") is None
+
+
+def test_a_document_of_a_megabyte_opens_cut(page, database, name):
+    text = "x" * 1_000_000
+    database.document(f"{name}/large").set({"text": text})
+    page.open(f"firestore/{name}/large")
+    page.shows("Show all 1000000 characters")
+    assert len(page.text()) < 5000
+    page.click("button", "Show all")
+    page.wait(lambda: text in page.text())
+
+
+def test_documents_are_imported_from_a_file(page, database, name, tmp_path):
+    file = tmp_path / "users.json"
+    file.write_text(json.dumps({f"u{n}": {"n": n} for n in range(900)}), encoding="utf-8")
+    page.open("firestore")
+    page.click("button", "Import")
+    page.type("dialog input.mono", name)
+    page.driver.find_element(By.CSS_SELECTOR, "dialog input[type=file]").send_keys(str(file))
+    page.click("dialog button", "Import")
+    page.shows("900 documents were imported.", "#toasts")
+    assert database.collection(name).count().get()[0][0].value == 900
+
+
+def test_who_may_read(driver):
+    with started(ROOT, "--no-functions") as suite:
+        client(suite).document("users/tina").set({"displayName": "Tina"})
+        page = Console(driver, suite)
+        page.open("firestore/users/tina")
+        page.click("button", "Who may read this?")
+        page.driver.execute_script("""
+            const select = document.querySelector("dialog select");
+            select.value = "none"; select.dispatchEvent(new Event("change"));""")
+        page.click("dialog button", "Decide")
+        page.shows("Denied.", "dialog")
+        page.shows("allow", "dialog")
+        page.driver.execute_script("""
+            const select = document.querySelector("dialog select");
+            select.value = "user"; select.dispatchEvent(new Event("change"));""")
+        page.type("dialog input", "carl", "User id")
+        page.click("dialog button", "Decide")
+        page.shows("Allowed.", "dialog")
+        page.problems()
+
+
+def test_keyboard_alone(page, database, name):
+    for n in range(5):
+        database.document(f"{name}/d{n}").set({"n": n})
+    page.open(f"firestore/{name}")
+    row(page, "d4")
+    page.find(".virtual-list").send_keys(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+    page.wait(lambda: page.driver.current_url.endswith(f"{name}/d2"))
+    focused = page.driver.execute_script("return document.activeElement.className")
+    assert focused == "virtual-list"
+
+
+def test_a_suite_that_stops_and_returns(driver, tmp_path):
+    ports = ("--data", str(tmp_path / "data"), "--no-functions")
+    with started(tmp_path, *ports, ephemeral=False) as suite:
+        client(suite).document("users/tina").set({"displayName": "Tina"})
+        port = suite.services["ui"]["port"]
+        page = Console(driver, suite)
+        page.open("firestore/users")
+        row(page, "tina")
+    page.shows("The suite does not respond.", "#notice")
+    # The later flag counts.
+    with started(tmp_path, *ports, ephemeral=False) as other:
+        assert other.services["ui"]["port"] != port
+        page = Console(driver, other)
+        page.open("firestore/users")
+        row(page, "tina")
+    page.problems()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessibility(page, database, name, theme):
+    database.document(f"{name}/tina").set({"list": [1, {"a": 1}], "text": "x", "t": None})
+    database.document(f"{name}/tina/messages/m").set({"text": "x"})
+    page.open()
+    page.driver.execute_script("localStorage.setItem('hearth-theme', arguments[0])", theme)
+    page.open(f"firestore/{name}/tina/messages")
+    row(page, "m")
+    page.click("button", "Filter")
+    assert page.violations() == []
+    page.driver.execute_script("localStorage.removeItem('hearth-theme')")
+
+
+# MARK: Who may act
+
+
+def session(suite, **headers):
+    return requests.get(f"http://{suite.address('ui')}/session", headers=headers, timeout=10)
+
+
+def console_token(suite):
+    reply = session(suite, **{"Sec-Fetch-Site": "same-origin"})
+    assert reply.status_code == 200
+    return reply.json()["token"]
+
+
+def test_a_session_needs_the_own_page_or_the_suites_token(suite):
+    assert session(suite).status_code == 403
+    assert session(suite, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert session(suite, **{"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert session(suite, Authorization="Bearer wrong").status_code == 403
+    assert session(suite, Authorization=f"Bearer {suite.token}").status_code == 200
+
+
+@pytest.mark.parametrize("path", [
+    "/api/hub/hearth/v1/events", "/api/firestore/v1/projects/p/databases/d/documents/c/d",
+    "/api/auth/emulator/v1/projects/demo-psst/oobCodes", "/api/vectors/indexes",
+    "/api/functions/demo-psst/us-central1/f", "/api/nothing/"])
+def test_requests_need_the_sessions_token(suite, path):
+    url = f"http://{suite.address('ui')}{path}"
+    for headers in ({}, {"X-Hearth-Console": "wrong"}, {"X-Hearth-Console": ""},
+                    {"Authorization": f"Bearer {suite.token}"}):
+        assert requests.get(url, headers=headers, timeout=10).status_code == 401
+
+
+@pytest.mark.parametrize(("method", "path"), [
+    ("POST", "/hearth/v1/deployments"), ("POST", "/hearth/v1/deployments/rollback"),
+    ("DELETE", "/hearth/v1/functions?names=x"), ("GET", "/hearth/v1/workers/environment"),
+    ("POST", "/hearth/v1/workers"), ("DELETE", "/hearth/v1/workers/x"),
+    ("POST", "/hearth/v1/export"), ("POST", "/hearth/v1/import"), ("POST", "/_admin/export")])
+def test_the_console_deploys_nothing_and_reads_no_secrets(suite, method, path):
+    reply = requests.request(
+        method, f"http://{suite.address('ui')}/api/hub{path}", timeout=10,
+        headers={"X-Hearth-Console": console_token(suite)})
+    assert reply.status_code == 403
+    assert "console" in reply.json()["error"]["message"]
+
+
+def test_foreign_pages_are_refused(suite):
+    token_of_page = console_token(suite)
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"},
+                    {"Referer": "https://evil.example/"}):
+        for path in ("/", "/session", "/api/hub/hearth/v1/suite"):
+            reply = requests.get(
+                f"http://{suite.address('ui')}{path}", timeout=10,
+                headers={"X-Hearth-Console": token_of_page, **headers})
+            assert reply.status_code == 403, (path, headers)
+            assert "access-control-allow-origin" not in reply.headers
+
+
+def test_the_page_cannot_be_framed_and_loads_nothing_foreign(suite):
+    for path in ("/", "/app.js", "/session", "/nothing"):
+        headers = requests.get(f"http://{suite.address('ui')}{path}", timeout=10).headers
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy and "default-src 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_stale_token_is_renewed(page, database, name):
+    page.open(f"firestore/{name}")
+    page.find(".virtual-list")
+    page.driver.execute_async_script("""
+        const done = arguments[0];
+        import("/api.js").then(({ session }) => { session.token = "stale"; done(); });""")
+    database.document(f"{name}/late").set({"n": 1})
+    row(page, "late")
+    page.problems()
+
+
+def test_files_are_cached_by_their_contents(suite):
+    url = f"http://{suite.address('ui')}/app.js"
+    first = requests.get(url, timeout=10)
+    again = requests.get(url, timeout=10, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert requests.get(f"http://{suite.address('ui')}/../Package.swift", timeout=10).status_code == 404
+    assert requests.post(url, timeout=10).status_code == 501
