@@ -524,6 +524,7 @@ func testTargets() -> [Target] {
   [
     tests("AuthAccountsTests", and: ["Logging"]),
     tests("AuthEmulatorTests", and: ["EventLog", "Events", "StorageEngine"]),
+    tests("ConsoleTests", and: ["NIOEmbedded"]),
     tests(
       "CrashTests",
       of: ["DocumentStore", "SQLiteStorage", "TriggerDelivery"],

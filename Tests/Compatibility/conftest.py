@@ -134,9 +134,9 @@ def started(folder, *options, ephemeral=True, **process_options):
         options = ("--ephemeral", *options)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
-        [hearth(), "start", "--json", "--project", PROJECT, *options,
+        [hearth(), "start", "--json", "--project", PROJECT,
          *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
-           for flag in (f"--{name}-port", "0")]],
+           for flag in (f"--{name}-port", "0")], *options],
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
     line = process.stdout.readline()
     assert line, "the suite ended before it was ready; its output is above"

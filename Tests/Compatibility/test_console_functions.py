@@ -77,7 +77,7 @@ def recorded(suite, *words):
 
 def choose_user(page, uid, claims=""):
     page.find("select", "As", exact=True).send_keys("user")
-    page.type("input", uid, label="User id")
+    page.type("input", uid, label="User ID")
     page.type("input", claims, label="Claims as JSON")
 
 
@@ -136,7 +136,7 @@ def test_claims_and_data_are_sent_and_remembered(page):
 
     page.open("functions/echo")
     assert json.loads(page.find("textarea").get_property("value")) == data
-    assert page.find("input", "User id").get_property("value") == "tina"
+    assert page.find("input", "User ID").get_property("value") == "tina"
 
 
 def test_a_failing_call_shows_code_message_and_details(page):

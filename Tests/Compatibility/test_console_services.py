@@ -279,7 +279,7 @@ def test_all_failed_events_of_a_function_are_retried_and_discarded(console):
     console.wait(lambda: all(runs(console, "failForGood", name) == 2 for name in names))
     for name in names:
         console.event(f"failForGood/{name}")
-    console.click("button", "Discard …")
+    console.click("button", "Discard events")
     console.shows("the events of failForGood", "dialog")
     console.select("State", "dead")
     console.click("dialog button", "Discard all")
@@ -385,12 +385,12 @@ def test_a_read_is_tried_as_a_user_and_explained(app):
     app.expects_refusals = True
     app.start("rules/try")
     app.select("As", "user …")
-    app.type("input[aria-label='User id']", "mallory")
+    app.type("input[aria-label='User ID']", "mallory")
     app.type("input.mono", f"chats/{chat}", label="Path")
     app.click("button", "Try", exact=True)
     app.shows("allow get: false")
     app.shows("denied", "article")
-    app.type("input[aria-label='User id']", "tina")
+    app.type("input[aria-label='User ID']", "tina")
     app.click("button", "Try", exact=True)
     app.shows("The document exists.")
     app.shows("allow get: true")
@@ -555,7 +555,7 @@ def test_a_user_is_created_given_claims_and_deleted(console):
     console.type("dialog input", f"{uid}@example.com", label="E-mail")
     console.type("dialog input", "secret1", label="Password")
     console.type("dialog input", "Tina", label="Name")
-    console.type("dialog input", uid, label="User id")
+    console.type("dialog input", uid, label="User ID")
     console.click("dialog button", "Create", exact=True)
     console.shows("Tina", ".detail h2")
     assert console.user(uid)["email"] == f"{uid}@example.com"
@@ -681,7 +681,7 @@ def test_vectors_are_listed_and_found(console, index):
     card = console.text("article")
     assert "cosine" in card and "154" in card and "other" in card and "model = words" in card
     console.click("article h2 a", index)
-    console.type("input[type=search]", "c1#", label="Id begins with")
+    console.type("input[type=search]", "c1#", label="ID begins with")
     console.wait(lambda: console.text(".entries").split() == ["c1#m1", "c1#m2"])
     console.click("a.entry", "c1#m1")
     console.shows(HTML, ".detail table")
@@ -703,7 +703,7 @@ def test_vectors_are_listed_and_found(console, index):
 def test_ids_come_page_by_page_and_a_record_is_deleted(console, index):
     console.start(f"vectors/{index}")
     console.wait(lambda: len(console.driver.find_elements("css selector", "a.entry")) == 100)
-    console.click("button", "Load more ids")
+    console.click("button", "Load more IDs")
     console.find("button", "Show 53 more of 153")
     console.start(f"vectors/{index}/__default__/{urllib.parse.quote('many#149', safe='')}")
     console.click("button", "Delete")

@@ -245,6 +245,37 @@ def test_the_log_of_no_function_is_refused_with_the_functions_there_are(sample):
     assert shown.returncode != 0 and "recordWrite" in shown.stderr
 
 
+def test_an_event_names_the_trace_of_its_log_lines(sample):
+    write(sample, "things/traced")
+    sample.settle()
+    events = hub(sample, "GET", "/hearth/v1/events?function=recordWrite&limit=100").json()
+    key = next(event["id"] for event in events if event["document"] == "things/traced")
+    trace = hub(sample, "GET", f"/hearth/v1/events/{key}").json()["trace"]
+    lines = hub(sample, "GET", f"/hearth/v1/logs?trace={trace}").text.splitlines()
+    assert lines and all(json.loads(line)["trace"] == trace for line in lines)
+    assert hub(sample, "GET", "/hearth/v1/logs?trace=0").text == ""
+
+
+def test_changes_are_told_from_a_commit_on(sample):
+    def changes(after=None):
+        query = "" if after is None else f"?after={after}"
+        reply = hub(sample, "GET", f"/hearth/v1/changes{query}")
+        assert reply.status_code == 200
+        return reply.json()
+
+    sample.settle()
+    start = changes()
+    assert start["changes"] == [] and start["isComplete"]
+    write(sample, "silent/changed")
+    told = changes(start["sequence"])
+    assert {"path": "silent/changed", "kind": "created"} in told["changes"]
+    assert told["isComplete"] and told["sequence"] > start["sequence"]
+    assert changes(told["sequence"])["changes"] == []
+    # A commit of the future: of a suite that has lost its data since.
+    assert not changes(told["sequence"] + 1000)["isComplete"]
+    assert hub(sample, "GET", "/hearth/v1/changes?after=x").status_code == 400
+
+
 def test_logs_are_filtered_by_level_and_time(sample):
     write(sample, "things/logged")
     sample.settle()

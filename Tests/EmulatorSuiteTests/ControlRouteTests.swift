@@ -49,6 +49,21 @@ struct ControlRouteTests {
     #expect(guarded.map(\.path) == workers.map(\.path))
   }
 
+  @Test("The console neither deploys or runs other code, nor reads secrets, nor writes files")
+  func consoleAccess() {
+    let closed = ControlAPI.routes.filter { !$0.isInConsole }
+    let names = closed.map { "\($0.method) \($0.path.joined(separator: "/"))" }
+
+    #expect(
+      Set(names) == [
+        "POST _admin/export", "POST hearth/v1/export", "POST hearth/v1/import",
+        "POST hearth/v1/deployments", "POST hearth/v1/deployments/rollback",
+        "DELETE hearth/v1/functions", "GET hearth/v1/workers/environment",
+        "POST hearth/v1/workers", "DELETE hearth/v1/workers/*",
+      ]
+    )
+  }
+
   @Test("Firebase's export, which writes files, is for this machine or those with the token")
   func exportAccess() {
     let guarded = ControlAPI.routes.filter { $0.access == .thisMachineOrToken }

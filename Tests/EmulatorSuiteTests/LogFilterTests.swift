@@ -32,6 +32,15 @@ struct LogFilterTests {
     #expect(try !LogFilter(QueryParameters("since=2026-11-21T07:00:00.501Z")).takes(entry("info")))
   }
 
+  @Test("A trace takes its own lines")
+  func traces() throws {
+    let filter = try LogFilter(QueryParameters("trace=abc"))
+    var own = entry("info")
+    own.trace = "abc"
+
+    #expect(filter.takes(own) && !filter.takes(entry("info")) && !filter.takesAll)
+  }
+
   @Test("What makes no sense is refused", arguments: ["level=loud", "since=soon", "since="])
   func refused(query: String) {
     #expect(throws: StatusError.self) { try LogFilter(QueryParameters(query)) }

@@ -251,6 +251,18 @@ struct EmbedMessageTests {
     }
   }
 
+  @Test("A new last message of the chat, which the vector does not show, needs no second round")
+  func otherFieldsMeanwhile() async throws {
+    try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in
+      fixture.providers.during("/vectors/upsert") {
+        try await fixture.suite.firestore.document("chats/c1").update(["lastMessage": "Hello"])
+      }
+      try await fixture.say("m1", "My knee is sore")
+
+      #expect(fixture.providers.upserted.map(\.text) == ["My knee is sore"])
+    }
+  }
+
   @Test("A message that goes while it is embedded leaves no vector")
   func deletionMeanwhile() async throws {
     try await ChatFixture.run(deliveryFaults: ChatFixture.inOrder) { fixture in

@@ -32,6 +32,7 @@ struct ConsoleAsset: Sendable {
     "/events.js": ConsoleAsset(PackageResources.events_js, script),
     "/firestore.js": ConsoleAsset(PackageResources.firestore_js, script),
     "/flags.js": ConsoleAsset(PackageResources.flags_js, script),
+    "/format.js": ConsoleAsset(PackageResources.format_js, script),
     "/function-stats.js": ConsoleAsset(PackageResources.function_stats_js, script),
     "/functions.js": ConsoleAsset(PackageResources.functions_js, script),
     "/home.js": ConsoleAsset(PackageResources.home_js, script),

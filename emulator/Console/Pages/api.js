@@ -3,24 +3,21 @@
 /** The suite: `project`, `services` by name, `version`, `token`; filled by `openSession`. */
 export const session = {};
 
-/** A refused or failed request; `code` is the status's name, such as `NOT_FOUND`. */
-export class RequestError extends Error {
+/**
+ * A request that was refused or has failed.
+ *
+ * `code` is the name of the status, such as `NOT_FOUND`, or `LOST` if the suite did not respond.
+ */
+class RequestError extends Error {
   constructor(message, status, code, details) {
     super(message);
     Object.assign(this, { status, code, details });
   }
 }
 
-/** Thrown when the suite does not respond at all. */
-export class LostError extends RequestError {
-  constructor() {
-    super("The suite does not respond.", 0, "LOST");
-  }
-}
-
 const tokenKey = "hearth-suite-token";
 
-/** Asks for the session's token; `suiteToken` is needed on another machine only. */
+/** Asks for the session's token; only on another machine, this needs the `suiteToken`. */
 export async function openSession(suiteToken = sessionStorage.getItem(tokenKey)) {
   const headers = suiteToken ? { Authorization: `Bearer ${suiteToken}` } : {};
   const response = await reach("/session", { headers });
@@ -37,7 +34,7 @@ async function reach(url, options) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     document.dispatchEvent(new CustomEvent("suite-lost"));
-    throw new LostError();
+    throw new RequestError("The suite does not respond.", 0, "LOST");
   }
 }
 
@@ -46,31 +43,36 @@ async function errorOf(response) {
   try {
     let body = JSON.parse(text);
     if (Array.isArray(body)) body = body[0];
-    const error = body.error ?? body;
-    return new RequestError(error.message ?? text, response.status, error.status ?? "", error.details);
+    const { message = text, status = "", details } = body.error ?? body;
+    return new RequestError(message, response.status, status, details);
   } catch {
     return new RequestError(text || response.statusText, response.status, "");
   }
 }
 
-const base64 = (value) =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
-    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+/** A text's UTF-8 bytes in base64. */
+export function base64(text) {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
 
 /** An unsigned ID token of a user, as emulators accept it. */
-export function idToken({ uid, claims = {} }) {
+function idToken({ uid, claims = {} }) {
   const now = Math.floor(Date.now() / 1000);
   const payload = { sub: uid, user_id: uid, aud: session.project, iat: now, exp: now + 3600,
     firebase: { identities: {}, sign_in_provider: "custom" }, ...claims };
-  return `${base64({ alg: "none", typ: "JWT" })}.${base64(payload)}.`;
+  const part = (value) => base64(JSON.stringify(value))
+    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return `${part({ alg: "none", typ: "JWT" })}.${part(payload)}.`;
 }
 
 /**
- * Sends a request to a service and returns the response.
+ * Sends a request to a service and returns the response, whatever its status is.
  *
  * `as` is `"owner"` for the administrator (the default), null for nobody, or a user with `uid` and
- * `claims`. `body` is sent as JSON, `text` as it is, of the media type `type`. A token that has become stale, because the suite was started
- * anew, is renewed once.
+ * `claims`. `body` is sent as JSON; `text` is sent as it is, with the media type `type`. If the
+ * suite has restarted, the session is renewed and the request is sent once more.
  */
 export async function send(service, path, { method, body, text, type, as = "owner", signal } = {}) {
   const options = () => ({
@@ -97,27 +99,35 @@ export async function send(service, path, { method, body, text, type, as = "owne
   return response;
 }
 
-/** Sends a request and returns the decoded JSON; throws `RequestError` for anything but success. */
-export async function request(service, path, options) {
+async function sendForText(service, path, options) {
   const response = await send(service, path, options);
   if (!response.ok) throw await errorOf(response);
-  const text = await response.text();
+  return response.text();
+}
+
+/** Sends a request and returns the decoded JSON; throws `RequestError` for anything but success. */
+export async function request(service, path, options) {
+  const text = await sendForText(service, path, options);
   return text ? JSON.parse(text) : null;
 }
+
+// MARK: Services
+
+/** The region of functions and queues whose address does not name one. */
+export const defaultRegion = "us-central1";
 
 /** The control API: `hub("/events?limit=5")`, `hub("/clock", { body: { advanceSeconds: 60 } })`. */
 export const hub = (path, options) => request("hub", `/hearth/v1${path}`, options);
 
-/** Lines of JSON, such as the log's. */
+/** The control API's responses that are lines of JSON, such as those of the log. */
 export async function hubLines(path, options) {
-  const response = await send("hub", `/hearth/v1${path}`, options);
-  if (!response.ok) throw await errorOf(response);
-  return (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  const text = await sendForText("hub", `/hearth/v1${path}`, options);
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }
 
-/** The project's resource name of a Firestore document or of the root of its documents. */
-export const documentName = (path = "", database = "(default)") =>
-  `projects/${session.project}/databases/${database}/documents${path && `/${path}`}`;
+/** The resource name of a Firestore document; of the root of all documents, without a path. */
+export const documentName = (path = "") =>
+  `projects/${session.project}/databases/(default)/documents${path && `/${path}`}`;
 
 const encoded = (name) => name.split("/").map(encodeURIComponent).join("/");
 
@@ -125,12 +135,19 @@ const encoded = (name) => name.split("/").map(encodeURIComponent).join("/");
 export const firestore = (path, suffix = "", options) =>
   request("firestore", `/v1/${encoded(documentName(path))}${suffix}`, options);
 
+/** Reads a document; null if it is missing. */
+export async function readDocument(path, signal) {
+  // Browsers log each response with an error's status; a batch has none for a missing document.
+  const [{ found = null }] = await firestore("", ":batchGet",
+    { body: { documents: [documentName(path)] }, signal });
+  return found;
+}
+
 /** Auth's REST API of the project: `auth("/accounts:query", { body: {} })`. */
 export const auth = (path, options) =>
   request("auth", `/identitytoolkit.googleapis.com/v1/projects/${session.project}${path}`, options);
 
-/** Calls a callable function and returns its result, or throws its error. */
-export async function call(name, data, { as = null, region = "us-central1" } = {}) {
-  const path = `/${session.project}/${region}/${encodeURIComponent(name)}`;
-  return (await request("functions", path, { body: { data }, as })).result;
-}
+/** The task queue of a function: `queue("countTask", ":resume", { body: {} })`. */
+export const queue = (name, suffix, options) => request("tasks",
+  `/v2/projects/${session.project}/locations/${defaultRegion}/queues/${encodeURIComponent(name)}`
+  + suffix, options);

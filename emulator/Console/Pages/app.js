@@ -1,9 +1,9 @@
 // The frame around the views: navigation, the connection to the suite, colors.
 
 import { openSession, session } from "./api.js";
-import { ask, field, h, replace, to } from "./dom.js";
+import { ask, field, h, problemLine, replace, setText, to } from "./dom.js";
 
-/** The views in the order of the navigation; a view is shown if its service is there. */
+/** The views in the order of the navigation; a view is shown if the suite has its service. */
 const views = [
   { name: "", title: "Home", module: "./home.js" },
   { name: "firestore", title: "Firestore", module: "./firestore.js", service: "firestore" },
@@ -22,7 +22,12 @@ const notice = document.getElementById("notice");
 let leave = new AbortController();
 let shown = null;
 
-/** Shows the view that the address names; a view of the same name may take the new address. */
+/**
+ * Shows the view that the address names.
+ *
+ * A view's `render(root, segments, signal)` may return a function that takes a new address within
+ * the view; the view is rendered anew only if the function returns false, or if there is none.
+ */
 async function route() {
   const segments = location.hash.replace(/^#\/?/, "").split("/").map(decoded).filter(Boolean);
   const view = views.find((view) => view.name === (segments[0] ?? "")) ?? views[0];
@@ -38,14 +43,13 @@ async function route() {
   try {
     const { render } = await import(view.module);
     if (signal.aborted) return;
-    const root = h("div.view");
-    root.dataset.view = view.name || "home";
+    const root = h("div.view", { "data-view": view.name || "home" });
     shown = { view };
     replace(main, root);
     shown.moved = await render(root, segments.slice(1), signal);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
-    replace(main, h("p.problem", { role: "alert" }, error.message));
+    replace(main, problemLine(error.message));
     shown = null;
   }
 }
@@ -59,16 +63,13 @@ function decoded(segment) {
 }
 
 function frame() {
-  document.getElementById("project").textContent = session.project;
+  setText(document.getElementById("project"), session.project);
   const present = views.filter((view) => !view.service || session.services[view.service]);
-  replace(document.getElementById("navigation"), present.map((view) => {
-    const link = h("a", { href: view.name ? to(view.name) : "#/" }, view.title);
-    link.dataset.name = view.name;
-    return link;
-  }));
+  replace(document.getElementById("navigation"), present.map(({ name, title }) =>
+    h("a", { href: name ? to(name) : "#/", "data-name": name }, title)));
 }
 
-// MARK: The connection
+// MARK: Connection
 
 async function connect() {
   try {
@@ -85,16 +86,17 @@ async function connect() {
   }
 }
 
+const reconnectMilliseconds = 500;
 let isWaiting = false;
 
-/** Tells that the suite is gone and comes back with it. */
-async function wait() {
+/** Says that the suite does not respond, and shows the view again as soon as it does. */
+async function reconnect() {
   if (isWaiting) return;
   isWaiting = true;
   notice.hidden = false;
-  notice.textContent = "The suite does not respond. The console goes on as soon as it is back.";
+  setText(notice, "The suite does not respond. The console continues as soon as it is back.");
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, reconnectMilliseconds));
     try {
       await openSession();
       break;
@@ -115,7 +117,7 @@ const themes = ["system", "light", "dark"];
 
 function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  document.getElementById("theme").textContent = `Colors: ${theme}`;
+  setText(document.getElementById("theme"), `Colors: ${theme}`);
   localStorage.setItem("hearth-theme", theme);
 }
 
@@ -127,12 +129,12 @@ document.getElementById("theme").addEventListener("click", () => {
 // MARK: Start
 
 applyTheme(localStorage.getItem("hearth-theme") ?? "system");
-document.addEventListener("suite-lost", wait);
+document.addEventListener("suite-lost", reconnect);
 window.addEventListener("hashchange", route);
 try {
   await connect();
   frame();
   await route();
 } catch (error) {
-  if (error.code !== "LOST") replace(main, h("p.problem", { role: "alert" }, error.message));
+  if (error.code !== "LOST") replace(main, problemLine(error.message));
 }

@@ -1,34 +1,40 @@
-// A document: its collections and fields, edited with regard to other windows.
+// A document: its collections and fields, edited without overwriting the changes of others.
 
-import { documentName, firestore, hub, send } from "./api.js";
-import { ask, attempt, button, field, h, replace, time, to } from "./dom.js";
-import { copyButton, visible } from "./long-text.js";
+import { firestore, hub, readDocument } from "./api.js";
+import { ask, attempt, button, codeArea, crossButton, field, h, replace, select, tell,
+  toPath } from "./dom.js";
+import { count, time } from "./format.js";
+import { copyButton, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
-import { fieldPath, fieldsFromJSON, fieldsToJSON, json, jsonHint, members, parse, textOf, toJSON, typeOf,
-  types } from "./values.js";
+import { fieldPath, fieldsFromJSON, fieldsToJSON, json, jsonHint, members, parse, textOf, toJSON,
+  typeOf, types } from "./values.js";
 
-/** Longer texts are cut until a person asks for all of it. */
 const textMax = 300;
-/** More members of a map or an array are shown on request. */
+/** The members of a map or array that are shown at once. */
 const membersMax = 100;
+const openMembersMax = 20;
+const collectionsMax = 1000;
 
-/** The column of a document. */
+/**
+ * The column of a document.
+ *
+ * `refresh()` loads it again, `choose(name)` marks a collection, and `changed(changes)` takes the
+ * changes of the database.
+ */
 export function documentPanel(path, signal) {
   const id = path.split("/").at(-1);
   const times = h("small.quiet");
   const collections = h("div.links");
   const fields = h("div.fields");
-  const problem = h("p.quiet", { role: "status", hidden: true });
+  const missing = h("p.quiet", { role: "status", hidden: true },
+    "There is no such document. It may have documents below it.");
   let stored = null;
   let ids = [];
   let chosen = null;
 
   async function load() {
-    const found = await attempt(() => Promise.all([
-      // Unlike a read of one document, this is no error for the browser if it is missing.
-      firestore("", ":batchGet", { body: { documents: [documentName(path)] }, signal })
-        .then(([answer]) => answer.found ?? null),
-      collectionIDs(path, signal)]));
+    const found = await attempt(() =>
+      Promise.all([readDocument(path, signal), collectionIDs(path, signal)]));
     if (!found || signal.aborted) return;
     const before = stored?.fields ?? null;
     [stored, ids] = found;
@@ -36,18 +42,16 @@ export function documentPanel(path, signal) {
   }
 
   function draw(before) {
-    problem.hidden = stored !== null;
-    problem.textContent = "There is no such document. It may have documents below it.";
-    replace(times, stored && ["created ", time(stored.createTime), " · updated ", time(stored.updateTime)]);
+    missing.hidden = stored !== null;
+    replace(times, stored
+      && ["created ", time(stored.createTime), " · updated ", time(stored.updateTime)]);
     replace(collections, ids.map((name) => h("a.link-row",
-      { href: to("firestore", ...path.split("/"), name), "aria-current": name === chosen ? "true" : null }, name)));
+      { href: toPath(`${path}/${name}`), "aria-current": name === chosen }, name)));
     replace(fields, memberList(Object.entries(stored?.fields ?? {}), [], (name, value) => {
       const isChanged = before && JSON.stringify(before[name]) !== JSON.stringify(value);
       return isChanged ? "flash" : "";
     }));
   }
-
-  // MARK: Fields
 
   function memberList(unsorted, above, classOf = () => "") {
     const isMap = typeof unsorted[0]?.[0] === "string";
@@ -55,55 +59,51 @@ export function documentPanel(path, signal) {
     const list = h("ul.members");
     const add = (from) => {
       const next = entries.slice(from, from + membersMax);
-      list.append(...next.map(([name, value]) => memberRow([...above, name], value, classOf(name, value))));
-      if (entries.length > from + membersMax) {
-        const more = h("li", button(`Show more (${entries.length - from - membersMax} left)`, () => {
-          more.remove();
-          add(from + membersMax);
-        }));
-        list.append(more);
-      }
+      list.append(...next.map(([name, value]) =>
+        memberRow([...above, name], value, classOf(name, value))));
+      const rest = entries.length - from - membersMax;
+      if (rest <= 0) return;
+      const more = h("li", button(`Show more (${count(rest)} left)`, () => {
+        more.remove();
+        add(from + membersMax);
+      }));
+      list.append(more);
     };
     add(0);
     return list;
   }
 
   function memberRow(names, value, className) {
-    const name = names.at(-1);
     const type = typeOf(value);
-    const nested = type === "vector" ? null : members(value);
-    const label = h("span.name", String(name), h("span.type", type));
+    const nested = members(value);
+    const name = names.join(".");
+    const label = h("span.name", String(names.at(-1)), h("span.type", type));
     const actions = h("span.member-actions",
-      button("Edit", () => editMember(names, value), { kind: "plain", "aria-label": `Edit ${names.join(".")}` }),
-      button("×", () => removeMember(names), { kind: "plain", "aria-label": `Delete ${names.join(".")}` }));
+      button("Edit", () => editMember(names, value),
+        { kind: "plain", "aria-label": `Edit ${name}` }),
+      crossButton(`Delete ${name}`, () => removeMember(names)));
     const row = nested
-      ? h("li.nested", h("details", { open: names.length === 1 && nested.length <= 20 },
+      ? h("li.nested", h("details", { open: names.length === 1 && nested.length <= openMembersMax },
         h("summary", label, h("span.quiet", textOf(value))), memberList(nested, names)), actions)
-      : h("li", h("div.member", label, valueText(value, type), actions));
+      : h("li", h("div.member", label, valueElement(value, type), actions));
     if (className) row.classList.add(className);
     return row;
   }
 
-  function valueText(value, type) {
+  function valueElement(value, type) {
     const text = textOf(value);
-    const isLong = text.length > textMax;
-    const shown = h("bdi.value.type-" + type, visible(isLong ? `${text.slice(0, textMax)} …` : text));
-    if (type === "timestamp") shown.title = new Date(text).toLocaleString();
-    if (type === "reference") return h("a.value", { href: to("firestore", ...text.split("/")) }, text);
-    if (!isLong) return shown;
-    const more = button(`Show all ${text.length} characters`, () => {
-      shown.textContent = visible(text);
-      more.remove();
-    }, { kind: "plain" });
-    return h("span", shown, " ", more);
+    if (type === "reference") return h("a.value", { href: toPath(text) }, text);
+    const element = longText(text, { max: textMax, tag: `bdi.value.type-${type}` });
+    if (type === "timestamp") element.title = new Date(text).toLocaleString();
+    return element;
   }
 
-  /** Replaces a field, or a part of it, unless another window has changed the document. */
+  /** Edits a field, or a part of it, unless the document has been changed elsewhere meanwhile. */
   async function change(names, edit) {
-    const top = names[0];
+    const [top] = names;
     const copy = structuredClone(stored?.fields ?? {});
     const holder = names.slice(0, -1).reduce((value, name) =>
-      (typeOf(value) === "array" ? value.arrayValue.values[name] : (value.mapValue.fields ??= {})[name]),
+      (typeOf(value) === "array" ? value.arrayValue.values : value.mapValue.fields)[name],
     { mapValue: { fields: copy } });
     edit(holder, names.at(-1));
     await save(copy[top] === undefined ? {} : { [top]: copy[top] }, [top]);
@@ -119,68 +119,91 @@ export function documentPanel(path, signal) {
     } catch (error) {
       if (!["FAILED_PRECONDITION", "ALREADY_EXISTS", "NOT_FOUND"].includes(error.code)) throw error;
       await load();
-      throw new Error("The document has been changed elsewhere meanwhile. The current one is shown; "
-        + "look at it and edit again.");
+      throw new Error("The document has been changed elsewhere meanwhile. Its current fields are "
+        + "shown; look at them and edit again.");
     }
     await load();
   }
 
   async function editMember(names, value) {
     const editor = valueEditor(value);
-    await ask({ title: names.join("."), body: editor.element, read: () => {
-      const edited = editor.read();
-      return change(names, (holder, name) => {
-        if (typeOf(holder) === "array") holder.arrayValue.values[name] = edited;
-        else (holder.mapValue.fields ??= {})[name] = edited;
-      }).then(() => true);
-    } });
+    await ask({
+      title: names.join("."),
+      body: editor.element,
+      read() {
+        const edited = editor.read();
+        return change(names, (holder, name) => {
+          if (typeOf(holder) === "array") holder.arrayValue.values[name] = edited;
+          else (holder.mapValue.fields ??= {})[name] = edited;
+        });
+      },
+    });
   }
 
   async function removeMember(names) {
-    await ask({ title: `Delete the field ${names.join(".")}?`, body: [], action: "Delete", isDangerous: true,
+    await ask({
+      title: `Delete the field ${names.join(".")}?`,
+      body: [],
+      action: "Delete",
+      isDangerous: true,
       read: () => change(names, (holder, name) => {
         if (typeOf(holder) === "array") holder.arrayValue.values.splice(name, 1);
         else delete holder.mapValue.fields[name];
-      }).then(() => true) });
+      }),
+    });
   }
 
   async function addField() {
     const name = h("input.mono", { required: true, autocomplete: "off" });
     const editor = valueEditor({ stringValue: "" });
-    await ask({ title: "Add a field", body: [field("Name", name), editor.element], read: () => {
-      if (!name.value) throw new Error("Enter the field's name.");
-      if (stored?.fields?.[name.value]) throw new Error(`There is a field ${name.value} already.`);
-      return save({ [name.value]: editor.read() }, [name.value]).then(() => true);
-    } });
+    await ask({
+      title: "Add a field",
+      body: [field("Name", name), editor.element],
+      read() {
+        if (!name.value) throw new Error("Enter the field's name.");
+        if (stored?.fields?.[name.value]) {
+          throw new Error(`There is a field ${name.value} already.`);
+        }
+        return save({ [name.value]: editor.read() }, [name.value]);
+      },
+    });
   }
 
   async function editAsJSON() {
-    const text = h("textarea.code", { rows: "16", spellcheck: "false" });
-    text.value = JSON.stringify(fieldsToJSON(stored?.fields ?? {}), null, 2);
-    await ask({ title: id, body: field("Fields as JSON", text, jsonHint),
-      read: () => save(fieldsFromJSON(json(text.value))).then(() => true) });
+    const text = codeArea(JSON.stringify(fieldsToJSON(stored?.fields ?? {}), null, 2),
+      { rows: "16" });
+    await ask({
+      title: id,
+      body: field("Fields as JSON", text, jsonHint),
+      read: () => save(fieldsFromJSON(json(text.value))),
+    });
   }
 
   async function remove() {
-    const below = ids.length ? `Its collections (${ids.join(", ")}) stay.` : "";
-    const done = await ask({ title: `Delete ${id}?`, body: [h("p.mono", path), below && h("p", below)],
-      action: "Delete", isDangerous: true,
-      read: () => firestore(path, "", { method: "DELETE" }).then(() => true) });
-    if (done) await load();
+    const isDeleted = await ask({
+      title: `Delete ${id}?`,
+      body: [h("p.mono", path),
+        ids.length > 0 && h("p", `Its collections (${ids.join(", ")}) stay.`)],
+      action: "Delete",
+      isDangerous: true,
+      read: () => firestore(path, "", { method: "DELETE" }),
+    });
+    if (isDeleted) await load();
   }
 
   load();
   return {
     element: h("section.column.wide", { "aria-label": `Document ${path}` },
       h("div.column-head", h("h2.mono", id)),
-      times, problem,
+      times, missing,
       h("div.row",
         button("Add a field", addField), button("Edit as JSON", editAsJSON),
         button("Who may read this?", () => explainAccess(path)),
         copyButton("Copy the path", path),
         button("Delete", remove, { kind: "danger" })),
       h("div.scroll",
-        h("h3", "Collections"), collections, button("Add a collection", () => startCollection(path)),
+        h("h3", "Collections"), collections,
+        button("Add a collection", () => addCollection(path)),
         h("h3", "Fields"), fields)),
     refresh: load,
     choose(name) {
@@ -195,82 +218,115 @@ export function documentPanel(path, signal) {
   };
 }
 
-/** A control for a value of any type. */
+/** The controls for a value of any type; `read()` returns the value, or throws what is wrong. */
 function valueEditor(value) {
-  const type = h("select", Object.keys(types).map((name) => h("option", name)));
-  type.value = typeOf(value);
-  const text = h("textarea.code", { rows: "5", spellcheck: "false" });
-  const isJSON = () => ["map", "array", "vector"].includes(type.value);
-  const plain = toJSON(value);
-  text.value = typeOf(value) === "vector" ? JSON.stringify(plain.__vector__)
-    : isJSON() ? JSON.stringify(plain, null, 2) : typeOf(value) === "null" ? "" : textOf(value);
+  const current = typeOf(value);
+  const type = select(Object.keys(types), { value: current });
+  const text = codeArea(editorText(value, current));
   return {
     element: [field("Type", type), field("Value", text, "Maps, arrays and vectors are JSON.")],
     read: () => parse(type.value, text.value),
   };
 }
 
-/** A random ID as the SDKs make it. */
+function editorText(value, type) {
+  switch (type) {
+    case "map": case "array": return JSON.stringify(toJSON(value), null, 2);
+    case "null": return "";
+    default: return textOf(value);
+  }
+}
+
+// MARK: Adding
+
+/** A random document ID, like those of the SDKs. */
 export function randomID() {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  // 248 is 4 × 62; larger bytes would make the first letters more frequent.
   const bytes = crypto.getRandomValues(new Uint8Array(80)).filter((byte) => byte < 248);
   return [...bytes.slice(0, 20)].map((byte) => letters[byte % 62]).join("");
 }
 
-/** Asks for a new document of a collection, and shows it. */
-export async function newDocument(collection) {
+function checkID(id) {
+  if (!id || id.includes("/")) throw new Error("An ID has no slash and is not empty.");
+}
+
+/** Asks for a new document of a collection, adds it, and shows it. */
+export async function addDocument(collection) {
   const id = h("input.mono", { autocomplete: "off", value: randomID() });
-  const text = h("textarea.code", { rows: "10", spellcheck: "false", value: "{\n  \n}" });
-  const made = await ask({
-    title: "Add a document", action: "Add",
-    body: [h("p.mono", collection), field("Document ID", id), field("Fields as JSON", text, jsonHint)],
+  const text = codeArea("{\n  \n}", { rows: "10" });
+  const added = await ask({
+    title: "Add a document",
+    body: [
+      h("p.mono", collection),
+      field("Document ID", id),
+      field("Fields as JSON", text, jsonHint),
+    ],
+    action: "Add",
     async read() {
-      if (!id.value || id.value.includes("/")) throw new Error("An ID has no slash and is not empty.");
+      checkID(id.value);
       const path = `${collection}/${id.value}`;
       await firestore(path, "?currentDocument.exists=false",
         { method: "PATCH", body: { fields: fieldsFromJSON(json(text.value)) } });
       return path;
     },
   });
-  if (made) location.hash = to("firestore", ...made.split("/"));
+  if (added) location.hash = toPath(added);
+}
+
+/** Asks for a new collection below a document or the root, and for its first document. */
+export async function addCollection(parent) {
+  const id = h("input", { required: true, autocomplete: "off" });
+  const name = await ask({
+    title: "Add a collection",
+    body: field("Collection ID", id, "It exists as soon as it has a document."),
+    action: "Continue",
+    read() {
+      checkID(id.value);
+      return id.value;
+    },
+  });
+  if (name) await addDocument(parent ? `${parent}/${name}` : name);
+}
+
+/** The IDs of the collections below a document or the root; at most 1000. */
+export async function collectionIDs(path, signal) {
+  const found = await firestore(path, ":listCollectionIds",
+    { body: { pageSize: collectionsMax }, signal });
+  return found.collectionIds ?? [];
 }
 
 // MARK: Rules
 
 /** Reads a document as a chosen user, and shows the rules' decision. */
-async function explainAccess(path) {
+function explainAccess(path) {
   const result = h("div", { "aria-live": "polite" });
-  const picker = userPicker({ label: "Read it as", administrator: false });
-  const decide = async () => {
-    const user = picker.user();
-    const response = await send("firestore", `/v1/${documentName(path).split("/").map(encodeURIComponent).join("/")}`,
-      { as: user });
-    const isDenied = response.status === 403 || response.status === 401;
+  const picker = userPicker("Read it as");
+
+  async function decide() {
+    let refusal = null;
+    try {
+      await firestore(path, "", { as: picker.user() });
+    } catch (error) {
+      // The rules have allowed the read of a missing document.
+      if (![401, 403, 404].includes(error.status)) throw error;
+      if (error.status !== 404) refusal = error;
+    }
     const decisions = await hub("/rules/decisions?limit=20");
-    const decision = decisions.find((entry) => entry.path.endsWith(path) && entry.isAllowed === !isDenied);
+    const decision = decisions.find((one) =>
+      one.path === path && one.isAllowed === !refusal);
     replace(result,
-      h(isDenied ? "p.bad" : "p.good", isDenied ? "Denied." : "Allowed."),
+      refusal ? h("p.bad", "Denied.") : h("p.good", "Allowed."),
       decision ? h("pre", decision.text)
-        : h("p.quiet", isDenied ? (await response.text()) : "No rules are loaded, so everyone may read it."));
-  };
-  await ask({ title: "Who may read this?", action: "Close",
-    body: [h("p.mono", path), h("div.row", picker.element, button("Decide", decide, { kind: "primary" })), result] });
-}
-/** The IDs of the collections below a document or the root; at most 1000. */
-export async function collectionIDs(path, signal) {
-  const found = await firestore(path, ":listCollectionIds", { body: { pageSize: 1000 }, signal });
-  return found.collectionIds ?? [];
-}
+        : h("p.quiet", refusal?.message ?? "No rules are loaded, so everyone may read it."));
+  }
 
-/** Adds the first document of a new collection. */
-export async function startCollection(parent) {
-  const id = h("input", { required: true, autocomplete: "off" });
-  const name = await ask({ title: "Add a collection", action: "Continue",
-    body: [field("Collection ID", id, "It exists as soon as it has a document.")],
-    read: () => {
-      if (!id.value || id.value.includes("/")) throw new Error("An ID has no slash and is not empty.");
-      return id.value;
-    } });
-  if (name) await newDocument(parent ? `${parent}/${name}` : name);
+  tell({
+    title: "Who may read this?",
+    body: [
+      h("p.mono", path),
+      h("div.row", picker.element, button("Decide", decide, { kind: "primary" })),
+      result,
+    ],
+  });
 }
-

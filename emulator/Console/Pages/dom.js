@@ -1,10 +1,13 @@
-// Elements, dialogs and polling. All text becomes text nodes, so no value can become HTML.
+// Elements, forms, dialogs and polling. All text becomes text nodes, so no value can become HTML.
+
+// MARK: Elements
 
 /**
  * Creates an element: `h("button.plain", { type: "button", onclick }, "Save")`.
  *
- * Properties that start with "on" become listeners; true, false and null set, or leave out, an
- * attribute. Children are nodes, texts, numbers, or arrays of them; null and false are left out.
+ * Properties that start with "on" become listeners. True sets an attribute without a value, or
+ * "true" for one of ARIA; false, null and undefined leave the attribute out. Children are nodes,
+ * texts, numbers, or arrays of these; false, null and undefined are left out.
  */
 export function h(selector, properties = {}, ...children) {
   if (properties === null || typeof properties !== "object" || Array.isArray(properties)
@@ -33,14 +36,14 @@ export function svg(tag, properties = {}, ...children) {
 function setProperty(element, name, value) {
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "value" || name === "checked") element[name] = value;
-  else if (value === true) element.setAttribute(name, "");
+  else if (value === true) element.setAttribute(name, name.startsWith("aria-") ? "true" : "");
   else if (value !== false && value !== null && value !== undefined) {
     element.setAttribute(name, value);
   }
 }
 
-const flattened = (children) =>
-  children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+const flattened = (children) => children.flat(Infinity)
+  .filter((child) => child !== null && child !== undefined && child !== false);
 
 /** Replaces the children of a node. */
 export function replace(node, ...children) {
@@ -48,26 +51,47 @@ export function replace(node, ...children) {
   return node;
 }
 
-/** Shows a short message for some seconds; errors stay until they are closed. */
-export function toast(text, { isError = false } = {}) {
-  const close = () => entry.remove();
-  const entry = h(isError ? "div.toast.error" : "div.toast", text,
-    h("button.plain", { type: "button", "aria-label": "Close this message", onclick: close }, "×"));
-  document.getElementById("toasts").append(entry);
-  if (!isError) setTimeout(close, 4000);
+/** Sets the text of an element, unless it has that text: screen readers announce each change. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
-/** Runs an action of a person and shows its error, if any; returns undefined then. */
-export async function attempt(action) {
-  try {
-    return await action();
-  } catch (error) {
-    if (error.name !== "AbortError") toast(error.message, { isError: true });
-    return undefined;
-  }
+/** The address of a place in the console; each segment may hold any text. */
+export const to = (...segments) => `#/${segments.map(encodeURIComponent).join("/")}`;
+
+/** The address of a Firestore document or collection in the console. */
+export const toPath = (path) => to("firestore", ...path.split("/"));
+
+let cardCount = 0;
+
+/** A section with a border and a heading. */
+export function card(title, ...children) {
+  cardCount += 1;
+  const id = `card-${cardCount}`;
+  return h("section.card", { "aria-labelledby": id }, h("h2", { id }, title), children);
 }
 
-/** A button with an action; it keeps the focus and cannot be pressed again while the action runs. */
+/** A table with a header row; `rows` are arrays of cells. */
+export function table(headers, rows, { label, caption } = {}) {
+  return h("table", { "aria-label": label }, caption && h("caption", caption),
+    h("thead", h("tr", headers.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", rows.map((cells) => h("tr", cells.map((cell) => h("td", cell))))));
+}
+
+/** Rows of a name and a value; a row is left out if its value is empty or false. */
+export function facts(rows) {
+  const isEmpty = (value) => value === null || value === undefined || value === false
+    || value === "";
+  return h("dl.facts", rows.filter(([, value]) => !isEmpty(value))
+    .map(([name, value]) => h("div", h("dt", name), h("dd", value))));
+}
+
+/** A state as a text with a color; the text alone says it, too. */
+export const badge = (text, kind = "quiet") => h(`span.badge.${kind}`, text);
+
+// MARK: Buttons and controls
+
+/** A button with an action; it keeps the focus, and does nothing while the action runs. */
 export function button(label, action, { kind = "", ...properties } = {}) {
   const element = h(kind ? `button.${kind}` : "button", { type: "button", ...properties }, label);
   element.addEventListener("click", async (event) => {
@@ -79,42 +103,41 @@ export function button(label, action, { kind = "", ...properties } = {}) {
   return element;
 }
 
-/**
- * Asks in a modal dialog; resolves with what `read` returns, or null if it is closed.
- *
- * An error of `read`, such as a malformed input, is shown and the dialog stays. Escape closes it.
- */
-export function ask({ title, body, action = "Save", isDangerous = false, read = () => true }) {
-  return new Promise((resolve) => {
-    const problem = h("p.problem", { role: "alert", hidden: true });
-    const form = h("form", { method: "dialog" },
-      h("h2", { id: "dialog-title" }, title), body, problem,
-      h("div.actions",
-        h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
-        h(isDangerous ? "button.danger" : "button.primary", { type: "submit" }, action)));
-    const dialog = h("dialog", { "aria-labelledby": "dialog-title" }, form);
-    let result = null;
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      try {
-        result = await read();
-        dialog.close();
-      } catch (error) {
-        problem.hidden = false;
-        problem.textContent = error.message;
-      }
-    });
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(result);
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+/** A small × that closes or deletes something; the label says what. */
+export const crossButton = (label, action) =>
+  button("×", action, { kind: "plain", "aria-label": label });
+
+/** A group of buttons of which one is pressed; `choose` is called with its value. */
+export function choice(label, options, chosen, choose) {
+  const buttons = options.map(([value, text]) => h("button", {
+    type: "button",
+    "aria-pressed": String(value === chosen),
+    onclick() {
+      for (const other of buttons) other.setAttribute("aria-pressed", String(other === this));
+      choose(value);
+    },
+  }, text));
+  return h("div.choice", { role: "group", "aria-label": label }, buttons);
 }
 
-/** A labelled control of a form. */
+/** A drop-down list; an option is a text, or a value with its text. */
+export function select(options, { value, ...properties } = {}) {
+  const element = h("select", properties, options.map((option) => {
+    const [name, text] = Array.isArray(option) ? option : [option, option];
+    return h("option", { value: name }, text);
+  }));
+  // A value counts only once its option is there.
+  if (value !== undefined) element.value = value;
+  return element;
+}
+
+/** A text area for JSON; browsers neither check its spelling nor fill it in. */
+export const codeArea = (value = "", properties = {}) =>
+  h("textarea.code", { spellcheck: "false", autocomplete: "off", ...properties, value });
+
 let fieldCount = 0;
+
+/** A control with its label, and a hint that screen readers read with it. */
 export function field(label, control, hint) {
   fieldCount += 1;
   control.id ||= `field-${fieldCount}`;
@@ -124,17 +147,124 @@ export function field(label, control, hint) {
     hint && h("small", { id: hintID }, hint));
 }
 
-/** A table with a header row; `rows` are arrays of cells. */
-export function table(headers, rows, { caption } = {}) {
-  return h("table", caption && h("caption", caption),
-    h("thead", h("tr", headers.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", rows.map((cells) => h("tr", cells.map((cell) => h("td", cell))))));
+/** A checkbox with its label behind it. */
+export const checkField = (label, control) => h("label.check", control, label);
+
+/** Delays an action until no call has come for a moment, such as while a person types. */
+export function debounced(action, milliseconds = 150) {
+  let timer;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(action, milliseconds);
+  };
+}
+
+// MARK: Errors
+
+/** Shows a short message for some seconds; errors stay until they are closed. */
+export function toast(text, { isError = false } = {}) {
+  const close = () => entry.remove();
+  const entry = h(isError ? "div.toast.error" : "div.toast", text,
+    crossButton("Close this message", close));
+  document.getElementById("toasts").append(entry);
+  if (!isError) setTimeout(close, 4000);
+}
+
+/** Runs an action of a person; if it fails, shows the error and returns undefined. */
+export async function attempt(action) {
+  try {
+    return await action();
+  } catch (error) {
+    if (error.name !== "AbortError") toast(error.message, { isError: true });
+    return undefined;
+  }
+}
+
+/** A line for an error, which screen readers announce; hidden while it has no text. */
+export const problemLine = (text = "") => h("p.problem", { role: "alert", hidden: !text }, text);
+
+/** Shows an error in a problem line; without an error, hides the line. */
+export function showProblem(line, error) {
+  line.hidden = !error;
+  line.textContent = error?.message ?? "";
+}
+
+// MARK: Forms and dialogs
+
+/**
+ * Runs an action when a form is submitted, once at a time.
+ *
+ * An error is passed to `onError`; without it, a problem line in the form shows the error.
+ */
+export function whenSubmitted(form, action, onError) {
+  const submit = form.querySelector("[type=submit]");
+  const problem = problemLine();
+  if (!onError) {
+    const actions = submit.closest(".actions");
+    if (actions) actions.before(problem);
+    else form.append(problem);
+  }
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    // A disabled button would lose the focus.
+    if (submit.ariaDisabled === "true") return;
+    submit.ariaDisabled = "true";
+    showProblem(problem, null);
+    try {
+      await action(event);
+    } catch (error) {
+      if (onError) onError(error);
+      else if (error.name !== "AbortError") showProblem(problem, error);
+    } finally {
+      submit.ariaDisabled = null;
+    }
+  });
+  return form;
 }
 
 /**
- * Calls a function now and then again and again, `milliseconds` after the last call has ended.
+ * Asks in a modal dialog; resolves with what `read` returns, with true if that is nothing, or with
+ * null if the dialog is closed.
  *
- * It pauses while the window is hidden and ends with the signal. Errors are left to `onError`.
+ * An error of `read`, such as for malformed input, is shown and the dialog stays. Escape closes it.
+ */
+export function ask({ title, body, action = "Save", isDangerous = false, read = () => true }) {
+  return new Promise((resolve) => {
+    let result = null;
+    const form = h("form", { method: "dialog" }, body, h("div.actions",
+      h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
+      h(isDangerous ? "button.danger" : "button.primary", { type: "submit" }, action)));
+    whenSubmitted(form, async () => {
+      result = (await read()) ?? true;
+      dialog.close();
+    });
+    const dialog = showDialog(title, form);
+    dialog.addEventListener("close", () => resolve(result));
+  });
+}
+
+/** Shows something in a modal dialog with no other button than "Close". */
+export function tell({ title, body }) {
+  const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+  const dialog = showDialog(title, [body, h("div.actions", close)]);
+}
+
+function showDialog(title, content) {
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title" },
+    h("h2", { id: "dialog-title" }, title), content);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+// MARK: Polling
+
+/**
+ * Calls a function now, and again `milliseconds` after each call has ended.
+ *
+ * It ends when the signal aborts, and pauses while the window is hidden. After an error, which is
+ * passed to `onError`, the calls continue.
  */
 export function poll(action, milliseconds, signal, onError = () => {}) {
   let timer;
@@ -153,23 +283,5 @@ export function poll(action, milliseconds, signal, onError = () => {}) {
   return run();
 }
 
-/** A link's address within the console; each segment may hold any text. */
-export const to = (...segments) => `#/${segments.map(encodeURIComponent).join("/")}`;
-
-/** A time of day with the date if it is not today's, in the reader's time zone. */
-export function time(text) {
-  if (!text) return "";
-  const date = new Date(text);
-  const isToday = date.toDateString() === new Date().toDateString();
-  return h("time", { datetime: text, title: text },
-    isToday ? date.toLocaleTimeString() : date.toLocaleString());
-}
-
-/** A number with separators of thousands. */
-export const count = (number) => Number(number).toLocaleString("en-US");
-
-/** A duration in milliseconds or seconds. */
-export function duration(seconds) {
-  if (seconds === null || seconds === undefined) return "–";
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
-}
+/** For `poll`: shows an error as the text of an element. */
+export const errorIn = (element) => (error) => setText(element, error.message);

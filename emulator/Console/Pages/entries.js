@@ -1,44 +1,46 @@
-// Lists of entries beside the details of one, and what their views share.
+// A list of entries beside the details of the chosen entry, and what such views share.
 
-import { count, h } from "./dom.js";
+import { attempt, h, replace } from "./dom.js";
+import { count } from "./format.js";
 import { keyedChildren } from "./live-table.js";
-import { visible } from "./long-text.js";
-
-/** A text on one line for a list. */
-export function brief(value, max = 160) {
-  const line = String(value ?? "").slice(0, max * 4).replace(/\s+/g, " ").trim();
-  return h("bdi", visible(line.length > max ? `${line.slice(0, max)}…` : line));
-}
 
 const pageSize = 100;
 
 /**
- * A list of entries that is updated in place and shows a page of them at a time.
+ * A list of entries that is updated in place and shows one page at a time.
  *
- * `key(item)` identifies an item, `state(item)` is a text that changes when its entry has to, and
- * `entry(item)` makes the entry, a `li`. `show(items)` replaces the items.
+ * `key(item)` identifies an item, `entry(item)` makes its `li`, and `state(item)` is a text: the
+ * entry is made again when it changes. `empty`, or what it returns, is shown without items.
+ * `show(items)` of the result replaces the items; `reset()` goes back to the first page.
  */
 export function entryList({ key, state, entry, empty, label }) {
   const list = h("ul.entries", { "aria-label": label });
-  const rows = keyedChildren(list, { key, make(item) {
-    const node = entry(item);
-    let shown = state(item);
-    return { node, update(item) {
-      const text = state(item);
-      if (text === shown) return;
-      shown = text;
-      const hadFocus = node.contains(document.activeElement);
-      node.replaceChildren(...entry(item).childNodes);
-      if (hadFocus) node.querySelector("a, button")?.focus({ preventScroll: true });
-    } };
-  } });
+  const rows = keyedChildren(list, { key, make: makeEntry });
   const nothing = h("p.quiet", { hidden: true });
-  const more = h("button", { type: "button", hidden: true, onclick() {
-    limit += pageSize;
-    update();
-  } });
+  const more = h("button", { type: "button", hidden: true, onclick: showMore });
   let limit = pageSize;
   let all = [];
+
+  function makeEntry(item) {
+    const node = entry(item);
+    let shown = state(item);
+    return {
+      node,
+      update(item) {
+        const text = state(item);
+        if (text === shown) return;
+        shown = text;
+        const hadFocus = node.contains(document.activeElement);
+        node.replaceChildren(...entry(item).childNodes);
+        if (hadFocus) node.querySelector("a, button")?.focus({ preventScroll: true });
+      },
+    };
+  }
+
+  function showMore() {
+    limit += pageSize;
+    update();
+  }
 
   function update() {
     rows.update(all.slice(0, limit));
@@ -46,7 +48,8 @@ export function entryList({ key, state, entry, empty, label }) {
     nothing.textContent = typeof empty === "function" ? empty() : empty;
     list.hidden = all.length === 0;
     more.hidden = all.length <= limit;
-    more.textContent = `Show ${count(Math.min(pageSize, all.length - limit))} more of ${count(all.length)}`;
+    const next = Math.min(pageSize, all.length - limit);
+    more.textContent = `Show ${count(next)} more of ${count(all.length)}`;
   }
 
   return {
@@ -61,67 +64,41 @@ export function entryList({ key, state, entry, empty, label }) {
   };
 }
 
-/** The state of something as a text with a color; the text alone says it, too. */
-export const badge = (text, kind = "quiet") => h(`span.badge.${kind}`, text);
-
-/** Rows of a name and a value; those without a value are left out. */
-export function facts(rows) {
-  return h("dl.facts", rows.filter(([, value]) => value !== null && value !== undefined
-    && value !== false && value !== "")
-    .map(([name, value]) => h("div", h("dt", name), h("dd", value))));
-}
-
-/** A group of buttons of which one is pressed; `choose` is called with its value. */
-export function choice(label, options, chosen, choose) {
-  const buttons = options.map(([value, text]) => h("button", {
-    type: "button", "aria-pressed": String(value === chosen), onclick() {
-      for (const other of buttons) other.setAttribute("aria-pressed", String(other === this));
-      choose(value);
+/**
+ * The pane beside a list that shows the details of what is chosen.
+ *
+ * `show(element, chosen, signal)` fills the pane; the signal aborts as soon as something else is
+ * chosen. `choose(null)` of the result empties the pane.
+ */
+export function detailPane(root, { label, signal, show }) {
+  const element = h("section.detail", { "aria-label": label });
+  let leave = new AbortController();
+  return {
+    element,
+    choose(chosen) {
+      leave.abort();
+      leave = new AbortController();
+      root.classList.toggle("has-detail", chosen !== null);
+      replace(element);
+      if (chosen === null) return;
+      attempt(() => show(element, chosen, AbortSignal.any([signal, leave.signal])));
     },
-  }, text));
-  return h("div.choice", { role: "group", "aria-label": label }, buttons);
+  };
 }
 
-/** Links between the parts of a view. */
-export function parts(label, links, current) {
-  return h("nav.parts", { "aria-label": label }, links.map(([name, title, href]) =>
-    h("a", { href, "aria-current": name === current ? "page" : null }, title)));
-}
+/** A link back to the list, for windows in which the list is hidden. */
+export const backLink = (text, href) => h("p.back", h("a", { href }, `← ${text}`));
 
-/** The part of a view that shows what is chosen in its list; its heading gets the focus. */
-export function focusHeading(element) {
-  const heading = element.querySelector("h1, h2");
-  if (!heading) return;
+/** Fills a pane and moves the focus to its heading. */
+export function fillPane(element, ...children) {
+  replace(element, ...children);
+  const heading = element.querySelector("h2");
   heading.tabIndex = -1;
   heading.focus();
 }
 
-/** Delays calls until none has come for a moment, such as while a person types. */
-export function whenStill(action, milliseconds = 150) {
-  let timer;
-  return () => {
-    clearTimeout(timer);
-    timer = setTimeout(action, milliseconds);
-  };
-}
-
-/** Runs an action when a form is submitted; its error is shown in the form. */
-export function whenSubmitted(form, action) {
-  const problem = h("p.problem", { role: "alert", hidden: true });
-  const submit = form.querySelector("[type=submit]");
-  if (submit.closest(".actions")) submit.closest(".actions").before(problem);
-  else form.append(problem);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    problem.hidden = true;
-    try {
-      await action();
-    } catch (error) {
-      problem.hidden = error.name === "AbortError";
-      problem.textContent = error.message;
-    }
-    submit.disabled = false;
-  });
-  return form;
+/** Links between the parts of a view; a link is its name, title and address. */
+export function parts(label, links, current) {
+  return h("nav.parts", { "aria-label": label }, links.map(([name, title, href]) =>
+    h("a", { href, "aria-current": name === current && "page" }, title)));
 }

@@ -1,18 +1,33 @@
 // Events: their deliveries to functions, why one failed or waits, and what it caused.
 
 import { hub, hubLines } from "./api.js";
-import { ask, attempt, button, count, field, h, poll, replace, time, toast, to } from "./dom.js";
-import { badge, brief, choice, entryList, facts, focusHeading, whenStill } from "./entries.js";
-import { longText } from "./long-text.js";
+import { ask, attempt, badge, button, choice, debounced, errorIn, facts, field, h, poll, replace,
+  select, setText, to, toast, toPath } from "./dom.js";
+import { backLink, detailPane, entryList, fillPane } from "./entries.js";
+import { count, counted, time } from "./format.js";
+import { logLine } from "./logs.js";
+import { brief, longText } from "./long-text.js";
 
+const pollMilliseconds = 1000;
 /** The most events that the control API returns at once. */
 const eventsMax = 1000;
+const eventsShown = 300;
 const logLinesMax = 200;
 
 const kinds = {
-  failed: "bad", dead: "bad", pending: "warn", running: "warn", succeeded: "good",
+  failed: "bad",
+  dead: "bad",
+  pending: "warn",
+  running: "good",
+  succeeded: "good",
 };
-const isSettledBadly = (event) => event.state === "failed" || event.state === "dead";
+const discardable = ["failed", "dead", "pending"];
+
+/** The state of an event with its color. */
+export const eventBadge = (event) => badge(event.state, kinds[event.state]);
+
+/** Final states that a person can change by a retry. */
+const isFailed = ({ state }) => state === "failed" || state === "dead";
 const path = (id, action = "") => `/events/${encodeURIComponent(id)}${action}`;
 
 export async function render(root, segments, signal) {
@@ -22,47 +37,52 @@ export async function render(root, segments, signal) {
   let chosen = null;
   let isLoaded = false;
 
-  // MARK: The list
-
-  const functions = h("select", { onchange: change }, h("option", { value: "" }, "all functions"));
-  const text = h("input", { type: "search", placeholder: "id, document, error …",
-    oninput: whenStill(() => {
+  const functions = select([["", "all functions"]], { onchange: reload });
+  const text = h("input", {
+    type: "search",
+    placeholder: "ID, document, error …",
+    oninput: debounced(() => {
       filter.text = text.value.trim().toLowerCase();
       list.reset();
-      show();
-    }) });
+      attempt(load);
+    }),
+  });
   const summary = h("p.quiet", { role: "status" });
   const retryAll = button("Retry all failed and dead", retryFailed);
-  const discardAll = button("Discard …", discardMany, { kind: "danger" });
+  const discardAll = button("Discard events", discardMany, { kind: "danger" });
   const list = entryList({
-    label: "Events", key: (event) => event.id, state: (event) =>
-      JSON.stringify(event) + (event.id === chosen),
-    entry, empty: () => filter.state || filter.function || filter.text
+    label: "Events",
+    key: (event) => event.id,
+    state: (event) => JSON.stringify(event) + (event.id === chosen),
+    entry,
+    empty: () => filter.state || filter.function || filter.text
       ? "No event matches the filter." : "No events yet. A write that matches a trigger makes one.",
   });
+  const detail = detailPane(root, { label: "Event", signal, show: showEvent });
 
-  function change() {
+  function reload() {
     filter.function = functions.value;
     list.reset();
-    load();
+    attempt(load);
   }
 
   function entry(event) {
     const error = event.error ?? event.waits;
-    return h("li", h("a.entry.event", { href: to("events", event.id),
-      "aria-current": event.id === chosen ? "true" : null },
-    badge(event.state, kinds[event.state]),
-    h("b", brief(event.function)),
-    h("span.what", event.kind, " ", brief(event.document)),
-    h("span.quiet.when", time(event.time), event.attempts > 1 && ` · ${event.attempts} attempts`),
-    error && h(isSettledBadly(event) ? "span.why.bad" : "span.why.warn", brief(error, 220))));
+    return h("li", h("a.entry",
+      { href: to("events", event.id), "aria-current": event.id === chosen },
+      eventBadge(event),
+      h("b", brief(event.function)),
+      h("span.what", event.kind, " ", brief(event.document)),
+      h("span.quiet.when", time(event.time),
+        event.attempts > 1 && ` · ${counted(event.attempts, "attempt")}`),
+      error && h(isFailed(event) ? "span.why.bad" : "span.why.warn", brief(error, 220))));
   }
 
   const query = (values) => new URLSearchParams(
     Object.entries(values).filter(([, value]) => value)).toString();
 
   async function load() {
-    const limit = filter.text ? eventsMax : 300;
+    const limit = filter.text ? eventsMax : eventsShown;
     const of = (state) => hub(`/events?${query({ state, function: filter.function, limit })}`,
       { signal });
     if (filter.state) {
@@ -70,137 +90,134 @@ export async function render(root, segments, signal) {
     } else {
       const [failed, dead, all] = await Promise.all([of("failed"), of("dead"), of("")]);
       problems = [...failed, ...dead].sort((a, b) => (a.time < b.time ? 1 : -1));
-      others = all.filter((event) => !isSettledBadly(event));
+      others = all.filter((event) => !isFailed(event));
     }
     isLoaded = true;
     show();
   }
 
+  const matches = ({ id, function: name, document, kind, error, waits }) => !filter.text
+    || [id, name, document, kind, error, waits].some((value) =>
+      value?.toLowerCase().includes(filter.text));
+
   function show() {
     if (!isLoaded) return;
-    const matches = (event) => !filter.text || [event.id, event.function, event.document,
-      event.kind,
-      event.error, event.waits].some((value) => value?.toLowerCase().includes(filter.text));
     const shown = [...problems, ...others].filter(matches);
-    const bad = shown.filter(isSettledBadly).length;
+    const failed = shown.filter(isFailed).length;
     list.show(shown);
-    const words = `${count(shown.length)} ${shown.length === 1 ? "event" : "events"}${
-      bad ? `, ${count(bad)} failed or dead${filter.state ? "" : " (first)"}` : ""}`;
-    if (summary.textContent !== words) summary.textContent = words;
+    const place = filter.state ? "" : " (first)";
+    setText(summary, counted(shown.length, "event")
+      + (failed ? `, ${count(failed)} failed or dead${place}` : ""));
   }
 
   async function retryFailed() {
-    const state = ["failed", "dead"].includes(filter.state) ? filter.state : "";
+    const state = isFailed(filter) ? filter.state : "";
     const { count: number } = await hub(
       `/events/retry?${query({ state, function: filter.function })}`, { method: "POST" });
-    toast(`${count(number)} ${number === 1 ? "event is" : "events are"} pending again.`);
+    toast(`${counted(number, "event is", "events are")} pending again.`);
     await load();
   }
 
   async function discardMany() {
-    const state = h("select", ["failed", "dead", "pending"].map((name) => h("option", name)));
-    if (["failed", "dead", "pending"].includes(filter.state)) state.value = filter.state;
+    const state = select(discardable,
+      { value: discardable.includes(filter.state) ? filter.state : discardable[0] });
     await ask({
       title: "Discard events",
-      body: [h("p", "Discarded events never reach their function. This covers ",
-        filter.function ? h("span", "the events of ", h("b", brief(filter.function)))
-          : "all functions",
-        "; the text filter does not restrict it."), field("State", state)],
-      action: "Discard all", isDangerous: true,
+      body: [
+        h("p", "Discarded events never reach their function. This covers ",
+          filter.function ? ["the events of ", h("b", brief(filter.function))] : "all functions",
+          "; the text filter does not restrict it."),
+        field("State", state),
+      ],
+      action: "Discard all",
+      isDangerous: true,
       read: async () => {
         const { count: number } = await hub(
           `/events/discard?${query({ state: state.value, function: filter.function })}`,
           { method: "POST" });
-        toast(`${count(number)} ${number === 1 ? "event" : "events"} discarded.`);
+        toast(`${counted(number, "event is", "events are")} discarded.`);
       },
     });
     await load();
   }
 
-  // MARK: Frame
+  function choose(id) {
+    chosen = id ?? null;
+    show();
+    detail.choose(chosen);
+  }
 
-  const detail = h("section.detail", { "aria-label": "Event" });
+  function chooseState(state) {
+    filter.state = state;
+    setText(retryAll, `Retry all ${isFailed({ state }) ? state : "failed and dead"}`);
+    list.reset();
+    attempt(load);
+  }
+
+  const states = [["", "all, failed first"], ...Object.keys(kinds).map((state) => [state, state])];
   root.classList.add("split");
   root.append(h("h1", "Events"),
     h("section.list",
-      h("div.toolbar",
-        choice("State", [["", "all, failed first"], ["failed", "failed"], ["dead", "dead"],
-          ["pending", "pending"], ["running", "running"], ["succeeded", "succeeded"]], "",
-        (state) => {
-          filter.state = state;
-          retryAll.textContent = `Retry all ${
-            ["failed", "dead"].includes(state) ? state : "failed and dead"}`;
-          list.reset();
-          attempt(load);
-        }),
-        field("Function", functions), field("Text", text)),
+      h("div.toolbar", choice("State", states, "", chooseState), field("Function", functions),
+        field("Text", text)),
       h("div.toolbar", retryAll, discardAll, summary),
       list.element),
-    detail);
+    detail.element);
 
+  // Without the names of the functions, the list can still be filtered by a text.
   hub("/functions", { signal }).then((all) => functions.append(...all
-    .filter((one) => one.kind !== "callable" && one.kind !== "http")
-    .map((one) => h("option", { value: one.name }, one.name)))).catch(() => {});
-
-  let leaveDetail = new AbortController();
-
-  function choose(id) {
-    chosen = id ?? null;
-    leaveDetail.abort();
-    leaveDetail = new AbortController();
-    const leave = () => leaveDetail.abort();
-    signal.addEventListener("abort", leave, { once: true });
-    root.classList.toggle("has-detail", chosen !== null);
-    replace(detail);
-    show();
-    if (chosen !== null) showEvent(detail, chosen, leaveDetail.signal);
-  }
+    .filter(({ kind }) => kind !== "callable" && kind !== "http")
+    .map(({ name }) => h("option", { value: name }, name)))).catch(() => {});
 
   choose(segments[0]);
-  await poll(load, 1000, signal, (error) => { summary.textContent = error.message; });
+  await poll(load, pollMilliseconds, signal, errorIn(summary));
   return (moved) => {
     choose(moved[0]);
     return true;
   };
 }
 
-// MARK: - One event
+// MARK: One event
 
 async function showEvent(root, id, signal) {
   const state = h("div", { "aria-live": "polite" });
-  const actions = h("div.row");
   const logs = h("div");
   const chain = h("div");
+  let event = null;
+  let isGone = false;
   let seen = "";
   let seenChain = "";
   const retry = button("Retry", async () => {
     await hub(path(id, "/retry"), { method: "POST" });
     toast("The event is pending again.");
     await load();
+    // Most attempts end sooner than the next poll.
+    setTimeout(() => loadMore().catch(() => {}), 250);
   }, { kind: "primary" });
-  const discard = button("Discard", () => ask({
-    title: "Discard this event?",
-    body: h("p", "The function never receives it."), action: "Discard", isDangerous: true,
-    read: async () => {
-      // A failed or dead event is deleted; a pending one stays, as a dead one.
-      const isDeleted = isSettledBadly(event);
-      await hub(path(id, "/discard"), { method: "POST" });
-      if (isDeleted) leave("The event is discarded and no longer kept.");
-      else toast("The event is discarded.");
-    },
-  }).then(load), { kind: "danger" });
+  const discard = button("Discard", async () => {
+    await ask({
+      title: "Discard this event?",
+      body: h("p", "The function never receives it."),
+      action: "Discard",
+      isDangerous: true,
+      async read() {
+        // A failed or dead event is deleted; a pending one stays, as a dead event.
+        const isDeleted = isFailed(event);
+        await hub(path(id, "/discard"), { method: "POST" });
+        if (isDeleted) leave("The event is discarded and no longer kept.");
+        else toast("The event is discarded.");
+      },
+    });
+    await load();
+  }, { kind: "danger" });
+  const actions = h("div.row", { hidden: true }, retry, discard);
 
-  replace(root,
-    h("p.back", h("a", { href: to("events") }, "← All events")),
+  fillPane(root, backLink("All events", to("events")),
     h("h2", "Event ", h("code", brief(id))), state, actions,
     h("h3", "What caused it, and what it caused"), chain,
-    h("h3", "Log lines"), logs);
-  focusHeading(root);
+    h("h3", { id: "event-log" }, "Log lines"), logs);
 
-  let event = null;
-  let isGone = false;
-
-  /** Shows that the event is not kept; nothing is asked for any more. */
+  /** Shows that the event is not kept, and stops asking for it. */
   function leave(words) {
     isGone = true;
     actions.hidden = true;
@@ -214,7 +231,7 @@ async function showEvent(root, id, signal) {
       found = await hub(path(id), { signal });
     } catch (error) {
       if (error.status !== 404 && error.status !== 400) throw error;
-      leave(event ? "The event is no longer kept: newer ones took its place." : error.message);
+      leave(event ? "The event is no longer kept: newer events took its place." : error.message);
       return;
     }
     if (isGone) return;
@@ -227,13 +244,13 @@ async function showEvent(root, id, signal) {
   }
 
   function showState() {
-    retry.hidden = !isSettledBadly(event);
+    retry.hidden = !isFailed(event);
     discard.hidden = event.state === "succeeded";
-    if (!retry.isConnected) actions.append(retry, discard);
+    actions.hidden = false;
     replace(state, facts([
-      ["State", [badge(event.state, kinds[event.state]), " ", explained(event)]],
-      ["Error", event.error && h("div.problem", longText(event.error, { max: 2000,
-        label: "error" }))],
+      ["State", [eventBadge(event), " ", explained(event)]],
+      ["Error", event.error
+        && h("div.problem", longText(event.error, { max: 2000, label: "error" }))],
       ["Waits", event.waits && longText(event.waits)],
       ["Next attempt", event.due && time(event.due)],
       ["Function", h("a", { href: to("functions", event.function) }, brief(event.function))],
@@ -259,16 +276,20 @@ async function showEvent(root, id, signal) {
     await showLogs(logs, event, signal);
   }
 
-  await poll(loadMore, 1000, signal, (error) => replace(state, h("p.problem", error.message)));
+  await poll(loadMore, pollMilliseconds, signal, (error) => {
+    // The next success draws the event again.
+    seen = "";
+    replace(state, h("p.problem", error.message));
+  });
 }
 
 function explained(event) {
   switch (event.state) {
-    case "failed": return "The handler failed, and its function does not retry.";
+    case "failed": return "The handler failed, and the function has no retries.";
     case "dead": return "Given up: no attempt follows.";
-    case "pending": return event.attempts ? "It is tried again later."
+    case "pending": return event.attempts ? "It waits for its next attempt."
       : "It waits for its first attempt.";
-    case "running": return "An attempt runs.";
+    case "running": return "An attempt is running.";
     default: return "";
   }
 }
@@ -278,22 +299,23 @@ const isDocument = (event) => ["created", "updated", "deleted", "written"].inclu
 function subject(event) {
   if (!event.document) return "";
   return isDocument(event)
-    ? h("a", { href: to("firestore", ...event.document.split("/")) }, brief(event.document))
+    ? h("a", { href: toPath(event.document) }, brief(event.document))
     : brief(event.document);
 }
 
-// MARK: - Causes
+// MARK: Causes
 
 const causesMax = 100;
 const nodesMax = 300;
 const siblingsMax = 20;
-/** `12.0`: the write of an event, which several functions may receive. */
+const cachedMax = 1000;
+/** The write of an event, such as `12.0`; several functions may receive it. */
 const writeOf = (event) => event.id.split(".", 2).join(".");
 const commitOf = (event) => event.id.split(".", 1)[0];
-/** Events never change their cause, and those of a long chain are many. */
+/** Events by ID, kept because a chain is long and the cause of an event never changes. */
 const causes = new Map();
 
-/** The events that led to an event, those of the same commits, and those that they caused. */
+/** The events that led to an event, those of the same commit, and the events that they caused. */
 async function related(event, signal) {
   const recent = await hub(`/events?limit=${eventsMax}`, { signal });
   const known = new Map([...recent, event].map((one) => [one.id, one]));
@@ -303,7 +325,7 @@ async function related(event, signal) {
     const id = line[0].cause;
     try {
       const cause = known.get(id) ?? causes.get(id) ?? await hub(path(id), { signal });
-      if (causes.size > 1000) causes.clear();
+      if (causes.size > cachedMax) causes.clear();
       causes.set(id, cause);
       known.set(id, cause);
       line.unshift(cause);
@@ -323,41 +345,42 @@ async function related(event, signal) {
   }
   const onPath = new Set(line.flatMap((one) => [one.id, writeOf(one)]));
   const first = line[0];
-  const commit = [...writes.keys()].filter((write) => write.split(".", 1)[0] === commitOf(first)
-    && (writes.get(write)[0].cause ?? null) === (first.cause ?? null));
-  const found = { root: first, writes, caused, onPath, lost, commit };
-  found.shape = [lost, line.length > causesMax, commit, [...known.values()]
+  const commit = [...writes.keys()].filter((write) => {
+    const [one] = writes.get(write);
+    return commitOf(one) === commitOf(first) && (one.cause ?? null) === (first.cause ?? null);
+  });
+  const inPicture = [...known.values()]
     .filter((one) => commit.includes(writeOf(one)) || one.cause || caused.has(one.id))
-    .map((one) => [one.id, one.state])];
-  return found;
+    .map((one) => [one.id, one.state]);
+  // The tree is drawn again only if its shape has changed.
+  const shape = [lost, line.length > causesMax, commit, inPicture];
+  return { root: first, writes, caused, onPath, lost, commit, shape };
 }
 
-/** The writes and functions as nested lists; lines drawn by the style connect them. */
+/** The writes and functions as nested lists; the style sheet connects them with lines. */
 function causeTree({ root, writes, caused, onPath, lost, commit }, chosen) {
   let nodes = 0;
   const order = (a, b) => (a.split(".")[0] - b.split(".")[0])
     || (a.split(".")[1] - b.split(".")[1]);
 
-  const pathFirst = (all, isOnPath) => {
-    const shown = [...all.filter(isOnPath), ...all.filter((one) => !isOnPath(one))]
-      .slice(0, siblingsMax);
-    const rest = all.length - shown.length;
-    return [all.filter((one) => shown.includes(one)), rest];
-  };
-
-  function writeList(names, kind) {
-    const [shown, rest] = pathFirst([...names].sort(order), (name) => onPath.has(name));
-    return h(`ul${kind}`, shown.map(writeItem),
-      rest > 0 && h("li", h("span.quiet", `and ${count(rest)} more writes`)));
+  /** The writes in their order; if there are too many, those on the path to the event stay. */
+  function writeList(names, selector) {
+    const all = [...names].sort(order);
+    const kept = new Set([...all.filter((name) => onPath.has(name)),
+      ...all.filter((name) => !onPath.has(name))].slice(0, siblingsMax));
+    const rest = all.length - kept.size;
+    return h(selector, all.filter((name) => kept.has(name)).map(writeItem),
+      rest > 0 && h("li", h("span.quiet", counted(rest, "more write"))));
   }
 
   function writeItem(name) {
     const events = writes.get(name);
     const event = events[0];
     nodes += 1;
-    return h("li", h("span.node.write", h("span.role", isDocument(event) ? "write" : "event"),
-      ` ${event.kind} `, subject(event), h("span.quiet", " ", name)),
-    h("ul", events.map(deliveryItem)));
+    return h("li",
+      h("span.node.write", h("span.role", isDocument(event) ? "write" : "event"),
+        ` ${event.kind} `, subject(event), h("span.quiet", " ", name)),
+      h("ul", events.map(deliveryItem)));
   }
 
   function deliveryItem(event) {
@@ -365,24 +388,25 @@ function causeTree({ root, writes, caused, onPath, lost, commit }, chosen) {
     const isChosen = event.id === chosen;
     const next = caused.get(event.id) ?? [];
     const isFull = nodes > nodesMax && !onPath.has(event.id);
-    return h("li", h("span.node", { "aria-current": isChosen ? "true" : null },
-      h("span.role", "function"), " ",
-      isChosen ? h("b", brief(event.function), " (this event)")
-        : h("a", { href: to("events", event.id) }, brief(event.function)),
-      " ", badge(event.state, kinds[event.state])),
-    next.length > 0 && (isFull ? h("ul", h("li", `${count(next.length)} more writes`))
-      : writeList(next, "")));
+    return h("li",
+      h("span.node", { "aria-current": isChosen },
+        h("span.role", "function"), " ",
+        isChosen ? h("b", brief(event.function), " (this event)")
+          : h("a", { href: to("events", event.id) }, brief(event.function)),
+        " ", eventBadge(event)),
+      next.length > 0 && (isFull ? h("ul", h("li", counted(next.length, "more write")))
+        : writeList(next, "ul")));
   }
 
   const origin = lost ? `Event ${lost}, which is no longer kept`
     : root.cause ? `Event ${root.cause}; earlier causes are not shown`
-    : !isDocument(root) ? "Begin of the chain"
+    : !isDocument(root) ? "Start of the chain"
     : "Commit of a client, a callable function or a server";
   return h("div.scroll.tree", h("p.quiet", brief(origin), " · ", time(root.time)),
-    writeList(commit, ".causes"));
+    writeList(commit, "ul.causes"));
 }
 
-// MARK: - Log lines
+// MARK: Log lines
 
 async function showLogs(element, event, signal) {
   const lines = await hubLines(`/logs?function=${encodeURIComponent(event.function)}`
@@ -393,15 +417,7 @@ async function showLogs(element, event, signal) {
   const note = lines.length ? "Lines of this function in the event's trace, oldest first."
     : event.attempts || event.state === "running" ? "The function wrote no lines."
     : "The function has not run for it yet.";
-  replace(element, h("p.quiet", note), lines.length > 0 && h("ol.log-lines", lines.map(logLine)));
-}
-
-function logLine(line) {
-  const kind = ["error", "critical"].includes(line.level) ? "bad"
-    : line.level === "warning" ? "warn" : "quiet";
-  const details = Object.entries(line.metadata ?? {});
-  return h("li", h("span.quiet", time(line.time)), " ", h(`span.${kind}`, line.level), " ",
-    longText(line.message, { label: "line" }),
-    details.length > 0 && h("span.quiet", details.slice(0, 30).map(([name, value]) =>
-      h("span.pair", ` ${name}=`, longText(value, { max: 300 })))));
+  replace(element, h("p.quiet", note), lines.length > 0 && h("div.log.log-lines",
+    { role: "log", "aria-live": "off", "aria-labelledby": "event-log", tabindex: "0" },
+    lines.map((line) => logLine(line))));
 }

@@ -1,48 +1,44 @@
 // Firestore: collections, documents and fields as columns, live.
 
 import { documentName, firestore, hub } from "./api.js";
-import { ask, attempt, button, count, field, h, poll, replace, to, toast } from "./dom.js";
-import { collectionIDs, documentPanel, newDocument, randomID, startCollection } from "./document.js";
+import { ask, attempt, button, checkField, crossButton, field, h, poll, replace, select, setText,
+  toast, toPath, whenSubmitted } from "./dom.js";
+import { addCollection, addDocument, collectionIDs, documentPanel, randomID } from "./document.js";
+import { count, counted } from "./format.js";
 import { fieldsFromJSON, fromJSON, javaScriptCode, json, jsonHint, operatorNames, parse, pathOf,
   structuredQuery, swiftCode, textOf, types } from "./values.js";
-import { virtualList } from "./virtual-list.js";
+import { pageSize, virtualList } from "./virtual-list.js";
+
+const pollMilliseconds = 1000;
+const writesPerCommit = 400;
+const detailCharactersMax = 80;
 
 export async function render(root, segments, signal) {
   const path = h("input.mono", { "aria-label": "Path", placeholder: "chats/tina-carl/messages",
     autocomplete: "off", spellcheck: "false" });
   const columns = h("div.columns", { tabindex: "-1" });
-  root.append(
-    h("h1.hidden", "Firestore"),
-    h("form.toolbar", { onsubmit: go },
-      field("Go to a collection or document", path),
-      h("button", { type: "submit" }, "Go"),
-      button("Import …", importDocuments)),
-    findForm(showFound),
-    columns);
+  const form = h("form.toolbar",
+    field("Go to a collection or document", path),
+    h("button", { type: "submit" }, "Go"),
+    button("Import", importDocuments));
+  whenSubmitted(form, () => { location.hash = toPath(trimmed(path.value)); });
+  root.append(h("h1.visually-hidden", "Firestore"), form, findForm(showFound), columns);
   let shown = [];
   let found = null;
 
-  /** Shows the documents that were looked for in a column of their own, before the others. */
+  /** Shows the documents of a search in a column of their own, before the others. */
   function showFound(id, query) {
-    found?.close();
-    found?.element.remove();
-    const closed = new AbortController();
-    found = { close: () => closed.abort(),
-      ...collectionColumn(id, AbortSignal.any([closed.signal, signal]), query) };
-    found.element.querySelector(".column-head").append(h("button.plain", {
-      type: "button", "aria-label": "Close the documents found", onclick: () => {
-        found.close();
-        found.element.remove();
-        found = null;
-      } }, "×"));
+    closeFound();
+    found = makeColumn((signal) => collectionColumn(id, signal, query));
+    found.element.querySelector(".column-head")
+      .append(crossButton("Close the documents found", closeFound));
     columns.prepend(found.element);
     columns.scrollLeft = 0;
   }
 
-  function go(event) {
-    event.preventDefault();
-    const names = path.value.split("/").map((name) => name.trim()).filter(Boolean);
-    location.hash = to("firestore", ...names);
+  function closeFound() {
+    found?.close();
+    found = null;
   }
 
   /** Shows the columns of a path; those that it shares with what is shown stay. */
@@ -51,44 +47,59 @@ export async function render(root, segments, signal) {
     const wanted = ["", ...names.map((_, index) => names.slice(0, index + 1).join("/"))];
     let same = 0;
     while (same < shown.length && shown[same].path === wanted[same]) same += 1;
-    shown.splice(same).forEach((column) => {
-      column.close();
-      column.element.remove();
-    });
+    shown.splice(same).forEach((column) => column.close());
     for (const name of wanted.slice(same)) {
       const column = columnOf(name);
       shown.push(column);
       columns.append(column.element);
     }
-    shown.forEach((column, index) => column.choose?.(wanted[index + 1]?.split("/").pop() ?? null));
+    shown.forEach((column, index) =>
+      column.choose(wanted[index + 1]?.split("/").pop() ?? null));
     shown.at(-1).element.scrollIntoView({ block: "nearest", inline: "end" });
     return true;
   }
 
-  function columnOf(name) {
-    const closed = new AbortController();
-    const within = AbortSignal.any([closed.signal, signal]);
-    const depth = name === "" ? 0 : name.split("/").length;
+  function columnOf(path) {
+    const depth = path === "" ? 0 : path.split("/").length;
     const make = depth === 0 ? rootColumn : depth % 2 ? collectionColumn : documentPanel;
-    return { path: name, close: () => closed.abort(), ...make(name, within) };
+    return { path, ...makeColumn((signal) => make(path, signal)) };
   }
 
+  /** A column with a signal of its own, which aborts when the column is closed. */
+  function makeColumn(make) {
+    const closed = new AbortController();
+    const column = make(AbortSignal.any([closed.signal, signal]));
+    return {
+      ...column,
+      close() {
+        closed.abort();
+        column.element.remove();
+      },
+    };
+  }
+
+  /** The sequence number of the last change that the columns know. */
   let sequence = null;
+
   async function follow() {
-    const news = await hub(`/changes${sequence === null ? "" : `?after=${sequence}`}`);
     const isFirst = sequence === null;
+    const news = await hub(`/changes${isFirst ? "" : `?after=${sequence}`}`);
     sequence = news.sequence;
     if (isFirst) return;
-    for (const column of [...shown, ...(found ? [found] : [])]) {
-      if (!news.isComplete) column.refresh?.();
-      else if (news.changes.length) column.changed?.(news.changes);
+    for (const column of [...shown, found].filter(Boolean)) {
+      if (!news.isComplete) column.refresh();
+      else if (news.changes.length) column.changed(news.changes);
     }
   }
 
   show(segments);
-  poll(follow, 1000, signal, () => { sequence = null; });
+  poll(follow, pollMilliseconds, signal, () => { sequence = null; });
   return show;
 }
+
+/** A path without slashes at its ends and spaces around its names. */
+const trimmed = (path) =>
+  path.split("/").map((name) => name.trim()).filter(Boolean).join("/");
 
 // MARK: Collections of the root
 
@@ -98,9 +109,10 @@ function rootColumn(_, signal) {
   let ids = [];
 
   function draw() {
-    replace(list, ids.map((id) =>
-      h("a.link-row", { href: to("firestore", id), "aria-current": id === chosen ? "true" : null }, id)),
-    !ids.length && h("p.quiet", "There are no documents yet. Add the first, import some, or run your app."));
+    replace(list,
+      ids.map((id) => h("a.link-row", { href: toPath(id), "aria-current": id === chosen }, id)),
+      !ids.length && h("p.quiet",
+        "There are no documents yet. Add the first, import some, or run your app."));
   }
 
   async function refresh() {
@@ -113,7 +125,7 @@ function rootColumn(_, signal) {
   refresh();
   return {
     element: h("section.column.narrow", { "aria-label": "Collections" },
-      h("div.column-head", h("h2", "Collections"), button("Add", () => startCollection(""))),
+      h("div.column-head", h("h2", "Collections"), button("Add", () => addCollection(""))),
       list),
     refresh,
     choose(id) {
@@ -121,14 +133,15 @@ function rootColumn(_, signal) {
       draw();
     },
     changed(changes) {
-      if (changes.some(({ path, kind }) => kind === "deleted" || !ids.includes(path.split("/")[0]))) refresh();
+      const isNews = ({ path, kind }) => kind === "deleted" || !ids.includes(path.split("/")[0]);
+      if (changes.some(isNews)) refresh();
     },
   };
 }
 
 // MARK: Documents of a collection
 
-/** The column of a collection, or, with a query, of the documents that were looked for. */
+/** The column of a collection or, with a query, of the documents that were searched for. */
 function collectionColumn(path, signal, initial) {
   const names = path.split("/");
   const id = names.at(-1);
@@ -136,22 +149,27 @@ function collectionColumn(path, signal, initial) {
   const number = h("span.quiet");
   const metrics = h("small.quiet");
   let query = initial ?? { filters: [] };
-  // Collections with missing documents, which have documents below them alone, are listed in
-  // order; only then does the API name those.
+  // Only the API's list, which goes page by page, names missing documents that have documents
+  // below them. A collection with such documents is listed; others are queried from any place.
   let isListed = false;
   let tokens = new Map();
   let chosen = null;
 
   const list = virtualList({
-    label: `Documents of ${path}`, load, signal,
+    label: `Documents of ${path}`,
+    load,
+    signal,
     renderRow: (row) => [
-      h(row.isMissing ? "span.missing" : "span", row.isMissing ? { title: "Not a document itself: it has documents below it" } : {},
-        query.isGroup ? row.path : row.path.split("/").at(-1)),
+      row.isMissing
+        ? h("span.missing", { title: "Not a document itself: it has documents below it" },
+          nameOf(row))
+        : h("span", nameOf(row)),
       row.detail && h("span.detail", row.detail)],
-    choose: (row) => { location.hash = to("firestore", ...row.path.split("/")); },
+    choose: (row) => { location.hash = toPath(row.path); },
   });
   list.onerror = (error) => toast(error.message, { isError: true });
 
+  const nameOf = ({ path }) => (query.isGroup ? path : path.split("/").at(-1));
   const isPlain = () => !query.filters.length && !query.order && !query.isGroup;
 
   async function load(page, previous, signal) {
@@ -165,7 +183,7 @@ function collectionColumn(path, signal, initial) {
   async function listPage(page, signal) {
     const token = page === 0 ? "" : tokens.get(page);
     if (token === undefined) return null;
-    const parameters = new URLSearchParams({ pageSize: virtualList.pageSize, showMissing: "true",
+    const parameters = new URLSearchParams({ pageSize, showMissing: "true",
       "mask.fieldPaths": "__name__", ...(token && { pageToken: token }) });
     const found = await firestore(parent, `/${encodeURIComponent(id)}?${parameters}`, { signal });
     const rows = (found.documents ?? []).map(({ name, createTime }) =>
@@ -176,58 +194,72 @@ function collectionColumn(path, signal, initial) {
   }
 
   async function queryPage(page, previous, signal) {
+    const names = query.order ? [query.order.field] : query.filters.map(({ field }) => field);
     const structured = structuredQuery(id, query);
-    const size = virtualList.pageSize;
-    structured.limit = size;
-    const orders = structured.orderBy ?? [];
-    const shownFields = query.order ? [query.order.field] : query.filters.map((filter) => filter.field);
-    structured.select = { fields: ["__name__", ...new Set(shownFields)].map((fieldPath) => ({ fieldPath })) };
+    structured.limit = pageSize;
+    structured.select = { fields: ["__name__", ...new Set(names)]
+      .map((fieldPath) => ({ fieldPath })) };
     const last = previous?.at(-1);
-    const direction = query.order?.direction ?? "ASCENDING";
-    // A cursor behind the page before costs nothing; an offset skips names.
+    // A cursor after the page before costs nothing; an offset has to skip documents.
     if (last && (query.order || !hasInequality())) {
-      structured.orderBy = [...orders, { field: { fieldPath: "__name__" }, direction }];
-      structured.startAt = { before: false, values: [...(query.order ? [last.value] : []), { referenceValue: last.name }] };
+      const direction = query.order?.direction ?? "ASCENDING";
+      structured.orderBy = [...(structured.orderBy ?? []),
+        { field: { fieldPath: "__name__" }, direction }];
+      structured.startAt = { before: false,
+        values: [...(query.order ? [last.value] : []), { referenceValue: last.name }] };
     } else if (page > 0) {
-      structured.offset = page * size;
+      structured.offset = page * pageSize;
     }
-    const found = await firestore(query.isGroup ? "" : parent, ":runQuery", { signal,
-      body: { structuredQuery: structured, ...(page === 0 && { explainOptions: { analyze: true } }) } });
+    const found = await firestore(query.isGroup ? "" : parent, ":runQuery", { signal, body: {
+      structuredQuery: structured,
+      ...(page === 0 && { explainOptions: { analyze: true } }),
+    } });
     const explained = found.find((part) => part.explainMetrics)?.explainMetrics;
     if (explained) showMetrics(explained);
-    const rows = found.filter((part) => part.document).map(({ document: { name, fields = {} } }) => {
-      const value = query.order && valueAt(fields, query.order.field);
-      const detail = shownFields.map((name) => valueAt(fields, name)).filter(Boolean).map((value) => textOf(value).slice(0, 80)).join(" · ");
-      return { id: pathOf(name), path: pathOf(name), name, value, detail };
-    });
-    return { rows, isLast: rows.length < size };
+    const rows = found.filter((part) => part.document)
+      .map(({ document }) => queryRow(document, names));
+    return { rows, isLast: rows.length < pageSize };
   }
 
-  // Without an order, an inequality orders by its field.
-  const hasInequality = () => query.filters.some(({ operator }) => ["<", "<=", ">", ">=", "!=", "not-in"].includes(operator));
+  function queryRow({ name, fields = {} }, names) {
+    const value = query.order && valueAt(fields, query.order.field);
+    const detail = names.map((name) => valueAt(fields, name)).filter(Boolean)
+      .map((value) => textOf(value).slice(0, detailCharactersMax)).join(" · ");
+    return { id: pathOf(name), path: pathOf(name), name, value, detail };
+  }
+
+  // Without an order, an inequality orders the documents by its field.
+  const hasInequality = () => query.filters.some(({ operator }) =>
+    ["<", "<=", ">", ">=", "!=", "not-in"].includes(operator));
 
   function showMetrics({ planSummary, executionStats }) {
     const used = (planSummary?.indexesUsed ?? []).map((index) =>
       `${index.query_scope ?? "Collection"} ${index.properties ?? ""}`.trim());
-    metrics.textContent = `Index: ${used.join("; ") || "none"} · ${executionStats?.readOperations ?? 0} reads · `
-      + `${(parseFloat(executionStats?.executionDuration ?? "0") * 1000).toFixed(1)} ms for the first page`;
+    const milliseconds = parseFloat(executionStats?.executionDuration ?? "0") * 1000;
+    setText(metrics, `Index: ${used.join("; ") || "none"} · `
+      + `${counted(Number(executionStats?.readOperations ?? 0), "read")} · `
+      + `${milliseconds.toFixed(1)} ms for the first page`);
   }
 
   async function countRows() {
-    const found = await firestore(query.isGroup ? "" : parent, ":runAggregationQuery", { signal, body: {
-      structuredAggregationQuery: { structuredQuery: structuredQuery(id, query), aggregations: [{ alias: "n", count: {} }] } } });
+    const body = { structuredAggregationQuery: {
+      structuredQuery: structuredQuery(id, query),
+      aggregations: [{ alias: "n", count: {} }],
+    } };
+    const found = await firestore(query.isGroup ? "" : parent, ":runAggregationQuery",
+      { signal, body });
     return Number(found[0].result.aggregateFields.n.integerValue);
   }
 
   async function updateCount() {
     const found = await countRows();
-    number.textContent = count(found);
+    setText(number, count(found));
     if (!isListed) list.total = found;
   }
 
   async function reset() {
     [isListed, tokens] = [false, new Map()];
-    metrics.textContent = "";
+    setText(metrics, "");
     await attempt(async () => {
       await list.reset();
       await updateCount();
@@ -249,9 +281,10 @@ function collectionColumn(path, signal, initial) {
 
   reset();
   return {
-    element: h("section.column", { "aria-label": initial ? "Documents found" : `Collection ${path}` },
+    element: h("section.column",
+      { "aria-label": initial ? "Documents found" : `Collection ${path}` },
       h("div.column-head", h("h2.mono", initial ? `Found in ${id}` : id), number,
-        !initial && [bar.toggle, button("Add", () => newDocument(path))]),
+        !initial && [bar.toggle, button("Add", () => addDocument(path))]),
       bar.element, metrics, list.element),
     refresh,
     choose(id) {
@@ -266,11 +299,12 @@ function collectionColumn(path, signal, initial) {
       const own = changes.filter((change) => change.path.startsWith(`${path}/`));
       if (!own.length) return;
       const rows = own.map((change) => change.path.split("/").slice(0, names.length + 1).join("/"));
-      // A document below a row is news only if the row is not known.
-      const isNews = own.some((change, index) => (change.path === rows[index]
-        ? change.kind !== "updated" || !isPlain() : !list.has(rows[index])));
-      list.flash(own.filter((change, index) => change.path === rows[index]).map((change) => change.path));
-      if (isNews) refresh().then(() => list.flash(rows));
+      const isRow = (change, index) => change.path === rows[index];
+      // A document below a row matters only if the row is not in the list.
+      const isNews = (change, index) => isRow(change, index)
+        ? change.kind !== "updated" || !isPlain() : !list.has(rows[index]);
+      list.flash(own.filter(isRow).map((change) => change.path));
+      if (own.some(isNews)) refresh().then(() => list.flash(rows));
     },
   };
 }
@@ -282,95 +316,108 @@ function valueAt(fields, path) {
   return value;
 }
 
-// MARK: Finding documents
+// MARK: Search
 
-/** The form that looks for documents in all collections of an ID; what was asked last is kept. */
+/** The form that searches all collections with an ID; the last search is remembered. */
 function findForm(show) {
-  const key = "hearth-find";
-  const last = JSON.parse(localStorage.getItem(key) ?? '["messages", "text", ""]');
-  const [collection, name, text] = [
-    h("input.mono", { required: true, autocomplete: "off", value: last[0] }),
-    h("input.mono", { required: true, autocomplete: "off", value: last[1] }),
-    h("input", { type: "search", required: true, autocomplete: "off", value: last[2] })];
-  return h("form.toolbar", { role: "search", onsubmit(event) {
-    event.preventDefault();
-    localStorage.setItem(key, JSON.stringify([collection.value, name.value, text.value]));
-    // The texts that start with it: up to the largest character of the basic plane.
-    show(collection.value.trim(), { isGroup: true, order: { field: name.value.trim(), direction: "ASCENDING" }, filters: [
-      { field: name.value.trim(), operator: ">=", value: { stringValue: text.value } },
-      { field: name.value.trim(), operator: "<=", value: { stringValue: `${text.value}\uf8ff` } }] });
-  } }, field("In the collections", collection), field("where the field", name),
-  field("starts with", text), h("button.primary", { type: "submit" }, "Find"));
+  const [collection, name] = [["collection", "messages"], ["field", "text"]].map(([key, value]) =>
+    h("input.mono", { required: true, autocomplete: "off",
+      value: localStorage.getItem(`hearth-find-${key}`) ?? value }));
+  const text = h("input", { type: "search", required: true, autocomplete: "off" });
+  const form = h("form.toolbar", { role: "search" }, field("In the collections", collection),
+    field("where the field", name), field("starts with", text),
+    h("button.primary", { type: "submit" }, "Find"));
+  return whenSubmitted(form, () => {
+    localStorage.setItem("hearth-find-collection", collection.value);
+    localStorage.setItem("hearth-find-field", name.value);
+    const fieldName = name.value.trim();
+    // U+F8FF sorts after nearly all characters, so the range holds what starts with the text.
+    show(collection.value.trim(), {
+      isGroup: true,
+      order: { field: fieldName, direction: "ASCENDING" },
+      filters: [
+        { field: fieldName, operator: ">=", value: { stringValue: text.value } },
+        { field: fieldName, operator: "<=", value: { stringValue: `${text.value}\uf8ff` } },
+      ],
+    });
+  });
 }
 
 // MARK: Filters and order
 
-/** The form of a collection's query, and the query as code. */
+/** The form of a collection's query, which also shows the query as code. */
 function queryBar(path, onchange) {
-  const filters = h("div.filters");
-  const orderField = h("input.mono", { placeholder: "field", "aria-label": "Order by", autocomplete: "off" });
-  const direction = h("select", { "aria-label": "Direction" },
-    h("option", { value: "ASCENDING" }, "ascending"), h("option", { value: "DESCENDING" }, "descending"));
-  const isGroup = h("input", { type: "checkbox", id: `group-${path}` });
+  const input = (label) =>
+    h("input.mono", { "aria-label": label, placeholder: label.toLowerCase(), autocomplete: "off" });
+  const filters = h("div");
+  const orderField = input("Order by");
+  const direction = select([["ASCENDING", "ascending"], ["DESCENDING", "descending"]],
+    { "aria-label": "Direction" });
+  const isGroup = h("input", { type: "checkbox" });
   const code = h("pre.code-box", { tabindex: "0" });
-  const problem = h("p.problem", { role: "alert", hidden: true });
+  let rows = [];
 
   function addFilter() {
-    const name = h("input.mono", { placeholder: "field", "aria-label": "Field", autocomplete: "off" });
-    const operator = h("select", { "aria-label": "Operator" }, operatorNames.map((text) => h("option", text)));
-    const type = h("select", { "aria-label": "Type" },
-      ["automatic", ...Object.keys(types)].map((text) => h("option", text)));
-    const value = h("input.mono", { placeholder: "value", "aria-label": "Value", autocomplete: "off" });
-    const row = h("div.row", name, operator, value, type,
-      h("button.plain", { type: "button", "aria-label": "Remove this filter", onclick: () => row.remove() }, "×"));
-    row.read = () => ({ field: name.value.trim(), operator: operator.value, value: valueOf(type.value, value.value) });
-    filters.append(row);
+    const name = input("Field");
+    const operator = select(operatorNames, { "aria-label": "Operator" });
+    const value = input("Value");
+    const type = select(["automatic", ...Object.keys(types)], { "aria-label": "Type" });
+    const row = {
+      element: h("div.row", name, operator, value, type,
+        crossButton("Remove this filter", () => removeFilter(row))),
+      read: () => ({ field: name.value.trim(), operator: operator.value,
+        value: valueOf(type.value, value.value) }),
+    };
+    rows.push(row);
+    filters.append(row.element);
     name.focus();
   }
 
+  function removeFilter(row) {
+    rows = rows.filter((other) => other !== row);
+    row.element.remove();
+  }
+
   function read() {
+    const orderName = orderField.value.trim();
     return {
-      filters: [...filters.children].map((row) => row.read()).filter((filter) => filter.field),
-      order: orderField.value.trim() ? { field: orderField.value.trim(), direction: direction.value } : undefined,
+      filters: rows.map((row) => row.read()).filter((filter) => filter.field),
+      order: orderName ? { field: orderName, direction: direction.value } : undefined,
       isGroup: isGroup.checked,
     };
   }
 
-  function apply(event) {
-    event?.preventDefault();
-    try {
-      const query = read();
-      problem.hidden = true;
-      code.textContent = `// Swift\n${swiftCode(path, query)}\n\n// JavaScript\n${javaScriptCode(path, query)}`;
-      onchange(query);
-    } catch (error) {
-      problem.hidden = false;
-      problem.textContent = error.message;
-    }
+  function apply() {
+    const query = read();
+    setText(code, `// Swift\n${swiftCode(path, query)}\n\n`
+      + `// JavaScript\n${javaScriptCode(path, query)}`);
+    onchange(query);
   }
 
-  const element = h("form.query-bar", { onsubmit: apply, hidden: true },
+  function clear() {
+    rows = [];
+    replace(filters);
+    orderField.value = "";
+    isGroup.checked = false;
+    apply();
+  }
+
+  const element = h("form.query-bar", { hidden: true },
     filters,
-    h("div.row", h("button", { type: "button", onclick: addFilter }, "Add a filter"),
-      orderField, direction,
-      h("label", isGroup, " all collections of this ID")),
-    h("div.row", h("button.primary", { type: "submit" }, "Apply"),
-      h("button", { type: "button", onclick: () => {
-        filters.replaceChildren();
-        orderField.value = "";
-        isGroup.checked = false;
-        apply();
-      } }, "Clear")),
-    problem, code);
-  const toggle = h("button", { type: "button", "aria-expanded": "false", onclick: () => {
+    h("div.row", button("Add a filter", addFilter), orderField, direction,
+      checkField("all collections of this ID", isGroup)),
+    h("div.row", h("button.primary", { type: "submit" }, "Apply"), button("Clear", clear)),
+    code);
+  const toggle = button("Filter", () => {
     element.hidden = !element.hidden;
     toggle.setAttribute("aria-expanded", String(!element.hidden));
-    if (!element.hidden && !filters.children.length) addFilter();
-  } }, "Filter");
+    if (!element.hidden && !rows.length) addFilter();
+  }, { "aria-expanded": "false" });
+  whenSubmitted(element, apply);
   return { element, toggle };
 }
 
-/** The value of a filter; automatic means JSON if it is JSON, else a text. */
+/** The value of a filter; "automatic" reads it as JSON or, if it is not JSON, as a text. */
 function valueOf(type, text) {
   if (type !== "automatic") return parse(type, text);
   try {
@@ -382,34 +429,47 @@ function valueOf(type, text) {
 
 // MARK: Import
 
-/** Writes the documents of a JSON file into a collection, 400 at a time. */
+/** Asks for a JSON file and writes its documents into a collection. */
 async function importDocuments() {
   const path = h("input.mono", { required: true, placeholder: "users", autocomplete: "off" });
   const file = h("input", { type: "file", accept: ".json,application/json", required: true });
   const progress = h("p", { role: "status" });
   const written = await ask({
-    title: "Import documents", action: "Import",
+    title: "Import documents",
     body: [
       field("Collection", path),
-      field("JSON file", file, `An object with the documents by ID, or an array of documents, each with its "id" or without. ${jsonHint}`),
-      progress],
+      field("JSON file", file, "An object with the documents by ID, or an array of documents, each "
+        + `with its "id" or without. ${jsonHint}`),
+      progress,
+    ],
+    action: "Import",
     async read() {
-      if (path.value.split("/").length % 2 === 0) throw new Error("Name a collection, such as users or chats/c/messages.");
+      const collection = trimmed(path.value);
+      if (collection.split("/").length % 2 === 0) {
+        throw new Error("Name a collection, such as users or chats/c/messages.");
+      }
       const plain = json(await file.files[0].text());
       const entries = Array.isArray(plain)
-        ? plain.map((document) => [typeof document.id === "string" ? document.id : randomID(), document])
+        ? plain.map((document) =>
+          [typeof document.id === "string" ? document.id : randomID(), document])
         : Object.entries(plain);
-      const collection = path.value.replace(/^\/|\/$/g, "");
-      for (let start = 0; start < entries.length; start += 400) {
-        const writes = entries.slice(start, start + 400).map(([id, document]) => ({ update: {
-          name: documentName(`${collection}/${id}`), fields: fieldsFromJSON(document) } }));
-        await firestore("", ":commit", { body: { writes } });
-        progress.textContent = `${count(Math.min(start + 400, entries.length))} of ${count(entries.length)} written`;
-      }
+      await writeDocuments(collection, entries, (number) => {
+        setText(progress, `${count(number)} of ${count(entries.length)} written`);
+      });
       return { number: entries.length, collection };
     },
   });
   if (!written) return;
-  toast(`${count(written.number)} documents were imported.`);
-  location.hash = to("firestore", ...written.collection.split("/"));
+  toast(`${counted(written.number, "document was", "documents were")} imported.`);
+  location.hash = toPath(written.collection);
+}
+
+async function writeDocuments(collection, entries, progressed) {
+  for (let start = 0; start < entries.length; start += writesPerCommit) {
+    const writes = entries.slice(start, start + writesPerCommit).map(([id, document]) => ({
+      update: { name: documentName(`${collection}/${id}`), fields: fieldsFromJSON(document) },
+    }));
+    await firestore("", ":commit", { body: { writes } });
+    progressed(Math.min(start + writesPerCommit, entries.length));
+  }
 }

@@ -1,22 +1,25 @@
-// The functions' figures, sampled while the page is open, whichever view is shown.
+// The functions' figures, sampled while the page is open, and the cells of tables that show them.
 
 import { hub } from "./api.js";
-import { poll, svg } from "./dom.js";
+import { h, poll, setText, svg, to } from "./dom.js";
+import { count } from "./format.js";
+import { visible } from "./long-text.js";
 
 const sampleMilliseconds = 2000;
 const historyMilliseconds = 10 * 60_000;
 const plotMillisecondsMin = 60_000;
 const pointsMax = 400;
-/** The functions' list is large, and changes with a deployment only. */
+/** The list of functions is large, and changes only with a deployment. */
 const listMilliseconds = 10_000;
 
-/** The latest sample: the deployed functions, and the figures by function. */
+/** The latest sample: the deployed functions, and the figures by the function's name. */
 export const sample = { functions: [], stats: new Map(), time: 0, error: null };
 
 const histories = new Map();
 const listeners = new Set();
 let isStarted = false;
 let listed = { time: 0, names: "" };
+/** The time of the first sample. */
 let began = 0;
 
 /** Calls `onSample` with the latest sample, if there is one, and with each later one. */
@@ -26,14 +29,14 @@ export function watchFunctions(onSample, signal) {
   if (sample.time) onSample(sample);
   if (isStarted) return;
   isStarted = true;
-  // The sampling ends with the page, so that the plots have no gaps after a look at another view.
+  // Sampling continues until the page is closed, so that the plots have no gaps after another view.
   poll(take, sampleMilliseconds, new AbortController().signal, (error) => {
     sample.error = error;
     for (const listener of listeners) listener(sample);
   });
 }
 
-/** Samples now, such as after a call; the result also reaches the watchers. */
+/** Samples now, such as after a call, and tells the watchers. */
 export async function take() {
   const stats = await hub("/functions/stats");
   const now = Date.now();
@@ -51,7 +54,7 @@ export async function take() {
   for (const listener of listeners) listener(sample);
 }
 
-/** A point is added only if a figure has changed, so thousands of idle functions cost little. */
+/** Adds a point only if a figure has changed, so that thousands of idle functions cost little. */
 function record(entry, now) {
   const { invocations: runs, p50Seconds: p50, p99Seconds: p99 } = entry;
   const point = { time: now, runs, p50, p99 };
@@ -63,7 +66,7 @@ function record(entry, now) {
   }
   if (last.runs === runs && last.p50 === p50 && last.p99 === p99) return;
   points.push(point);
-  // The last point before the window stays: it tells the value at the window's beginning.
+  // The last point before the history's start stays: it is the value at the start.
   while (points.length > pointsMax || points[1]?.time < now - historyMilliseconds) points.shift();
 }
 
@@ -73,11 +76,11 @@ export function lastChange(name) {
   return points?.length > 1 ? points.at(-1).time : undefined;
 }
 
-/** The outcomes that are failures of the function; refusals are decisions. */
-export const failures = ({ outcomes = {} }) =>
-  ["failed", "crashed", "timedOut", "notRun"].reduce((sum, name) => sum + (outcomes[name] ?? 0), 0);
+/** The number of failed runs; a refusal is a decision of the function, not a failure. */
+export const failures = ({ outcomes = {} }) => ["failed", "crashed", "timedOut", "notRun"]
+  .reduce((sum, name) => sum + (outcomes[name] ?? 0), 0);
 
-/** How often a function ran, and its percentiles, in equal steps over the last minutes. */
+/** A function's runs and percentiles in equal steps over the last minutes. */
 export function series(name, steps = 40) {
   const points = histories.get(name) ?? [];
   const end = sample.time;
@@ -100,19 +103,71 @@ export function series(name, steps = 40) {
   return result;
 }
 
+// MARK: Cells and plots
+
+/** The state of a function in a word or two, and its color. */
+export function stateOf(stats) {
+  if (!stats) return { text: "not deployed", kind: "quiet" };
+  if (stats.waits || stats.shortage) return { text: "waits", kind: "bad" };
+  if (stats.running + stats.waiting > 0) {
+    const waiting = stats.waiting > 0 ? `, ${count(stats.waiting)} waiting` : "";
+    return { text: `${count(stats.running)} running${waiting}`, kind: "good" };
+  }
+  return { text: stats.workers > 0 ? "ready" : "idle", kind: "quiet" };
+}
+
+/** A cell with a link to a function. */
+export const functionCell = ({ name }) =>
+  ({ node: h("a", { href: to("functions", name) }, visible(name)) });
+
+/** A cell with the state of a function; its title says why the function waits. */
+export function stateCell() {
+  const node = h("span");
+  return {
+    node,
+    update({ stats }) {
+      const { text, kind } = stateOf(stats);
+      setText(node, text);
+      node.className = kind;
+      node.title = stats?.waits ?? stats?.shortage ?? "";
+    },
+  };
+}
+
+/** A cell with the failed runs of a function; its title counts all outcomes. */
+export function failuresCell() {
+  const node = h("span");
+  return {
+    node,
+    update({ stats }) {
+      const number = stats ? failures(stats) : 0;
+      setText(node, count(number));
+      node.className = number > 0 ? "bad" : "";
+      node.title = Object.entries(stats?.outcomes ?? {})
+        .map(([name, runs]) => `${name}: ${count(runs)}`).join(", ");
+    },
+  };
+}
+
 const width = 56;
 const height = 18;
 
-/** A small plot of a row of numbers; null is a gap. `update(values)` draws it again. */
+/** A small plot; `update(values)` of the result draws numbers, and null as a gap. */
 export function sparkline(label) {
   const path = svg("path", { class: "plot-line" });
-  const node = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height,
-    role: "img", "aria-label": label }, path);
+  const node = svg("svg", {
+    class: "plot",
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: "img",
+    "aria-label": label,
+  }, path);
   let drawn = "";
   return {
     node,
     update(values) {
-      // A function that did nothing has no line at the bottom.
+      // A function that did nothing has no line at all.
       const isEmpty = values.every((value) => !value);
       const max = Math.max(...values.map((value) => value ?? 0), 1e-9);
       let isDown = false;

@@ -1,21 +1,27 @@
 // The deployed functions, and one function with the form that runs it.
 
-import { hub, hubLines, request, send, session } from "./api.js";
-import { count, duration, field, h, poll, replace, time, to } from "./dom.js";
-import { failures, lastChange, sample, take, watchFunctions } from "./function-stats.js";
+import { base64, defaultRegion, hub, hubLines, queue, send, session } from "./api.js";
+import { card, codeArea, errorIn, facts, field, h, poll, problemLine, replace, select, setText, to,
+  whenSubmitted } from "./dom.js";
+import { backLink } from "./entries.js";
+import { eventBadge } from "./events.js";
+import { clockTime, count, counted, duration, time } from "./format.js";
+import { failuresCell, functionCell, lastChange, sample, stateCell, stateOf, take,
+  watchFunctions } from "./function-stats.js";
 import { liveTable } from "./live-table.js";
 import { logList } from "./logs.js";
-import { copyButton, longText, prettyJSON, visible } from "./long-text.js";
+import { copyButton, longBlock, longText, prettyJSON, visible } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
+import { json } from "./values.js";
 
 const rowsMax = 200;
 const eventsShown = 20;
 const pollMilliseconds = 2000;
 const inputCharactersMax = 200_000;
-/** The region of functions whose URL does not tell it. */
-const defaultRegion = "us-central1";
+const workersShown = 20;
+const headersShown = 50;
 
-/** The filter stays while a function is looked at. */
+/** The filter of the list, which stays while a person looks at one function. */
 let filterText = "";
 
 export async function render(root, segments, signal) {
@@ -23,46 +29,16 @@ export async function render(root, segments, signal) {
   const found = sample.functions.find((entry) => entry.name === segments[0])
     ?? (await hub("/functions", { signal })).find((entry) => entry.name === segments[0]);
   if (found) return renderFunction(root, found, signal);
-  root.append(h("a", { href: to("functions") }, "All functions"),
-    h("h1", visible(segments[0])),
-    h("p.problem", { role: "alert" }, `No function ${visible(segments[0])} is deployed.`));
+  root.append(backLink("All functions", to("functions")), h("h1", visible(segments[0])),
+    problemLine(`No function ${visible(segments[0])} is deployed.`));
+  return undefined;
 }
-
-/** The state of a function in a word or two, from its figures. */
-export function stateOf(stats) {
-  if (!stats) return { text: "not deployed", kind: "quiet" };
-  if (stats.waits || stats.shortage) return { text: "waits", kind: "bad" };
-  if (stats.running + stats.waiting > 0) {
-    const waiting = stats.waiting > 0 ? `, ${count(stats.waiting)} waiting` : "";
-    return { text: `${count(stats.running)} running${waiting}`, kind: "good" };
-  }
-  return { text: stats.workers > 0 ? "ready" : "idle", kind: "quiet" };
-}
-
-/** A table's cell with the state of a function. */
-export function stateCell() {
-  const node = h("span");
-  return {
-    node,
-    update({ stats }) {
-      const { text, kind } = stateOf(stats);
-      if (node.textContent === text) return;
-      node.textContent = text;
-      node.className = kind;
-      node.title = stats?.waits ?? stats?.shortage ?? "";
-    },
-  };
-}
-
-/** A table's cell with a link to a function. */
-export const functionCell = ({ name }) =>
-  ({ node: h("a", { href: to("functions", name) }, visible(name)) });
 
 const triggerText = (entry) => entry.trigger ?? new URL(entry.url).pathname;
 
 const searchTexts = new WeakMap();
 
-/** What the filter looks through, kept because there may be thousands of functions. */
+/** The text that the filter searches, kept because there may be thousands of functions. */
 function searchText(entry) {
   let text = searchTexts.get(entry);
   if (text === undefined) {
@@ -72,7 +48,7 @@ function searchText(entry) {
   return text;
 }
 
-// MARK: The list
+// MARK: List
 
 function renderList(root, signal) {
   const input = h("input", { type: "search", value: filterText, autocomplete: "off",
@@ -96,7 +72,7 @@ function renderList(root, signal) {
 
   function lastText({ name }) {
     const last = Math.max(lastChange(name) ?? 0, lastLines.get(name) ?? 0);
-    return last ? new Date(last).toLocaleTimeString("en-GB") : "–";
+    return last ? clockTime(new Date(last)) : "–";
   }
 
   function filter() {
@@ -110,41 +86,24 @@ function renderList(root, signal) {
     rows.update(matching.slice(0, rowsMax).map((entry) =>
       ({ ...entry, stats: sample.stats.get(entry.name) })));
     const surplus = matching.length - rowsMax;
-    const text = sample.functions.length === 0
+    setText(state, sample.functions.length === 0
       ? "No functions are deployed; `hearth deploy` deploys them."
       : surplus > 0
         ? `The first ${rowsMax}; ${count(surplus)} more match. Filter by a part of the name.`
-        : `${count(matching.length)} of ${count(sample.functions.length)} functions`;
-    if (state.textContent !== text) state.textContent = text;
+        : `${count(matching.length)} of ${counted(sample.functions.length, "function")}`);
   }
 
   root.append(h("h1", "Functions"),
     h("div.toolbar", field("Filter by name, kind or trigger", input), state), rows.element);
   watchFunctions(({ error, time }) => {
     if (time) draw();
-    if (error && !time) state.textContent = error.message;
+    if (error && !time) setText(state, error.message);
   }, signal);
-  // The log tells when functions ran before this page was opened.
+  // The log knows when functions ran before this page was opened; without it, times are missing.
   hubLines("/logs?limit=500", { signal }).then((lines) => {
     for (const line of lines) lastLines.set(line.function, Date.parse(line.time));
     draw();
   }, () => {});
-}
-
-/** A table's cell with the failed runs, and all outcomes as its title. */
-export function failuresCell() {
-  const node = h("span");
-  return {
-    node,
-    update({ stats }) {
-      const number = stats ? failures(stats) : 0;
-      node.title = Object.entries(stats?.outcomes ?? {})
-        .map(([name, runs]) => `${name}: ${count(runs)}`).join(", ");
-      if (node.textContent === count(number)) return;
-      node.textContent = count(number);
-      node.className = number > 0 ? "bad" : "";
-    },
-  };
 }
 
 // MARK: One function
@@ -154,25 +113,22 @@ function renderFunction(root, entry, signal) {
   const figures = h("span");
   const takesEvents = ["trigger", "schedule", "task"].includes(entry.kind);
   replace(root,
-    h("a", { href: to("functions") }, "All functions"),
+    backLink("All functions", to("functions")),
     h("div.row.title", h("h1", visible(entry.name)), h("span.badge.quiet", entry.kind), stateBadge),
     h("div.function-columns",
-      h("section.card", { "aria-labelledby": "run-title" },
-        h("h2", { id: "run-title" }, formTitles[entry.kind]), form(entry, signal)),
-      h("section.card", { "aria-labelledby": "facts-title" },
-        h("h2", { id: "facts-title" }, "Details"), facts(entry, figures))),
+      card(formTitles[entry.kind], form(entry, signal)),
+      card("Details", details(entry, figures))),
     takesEvents && eventsCard(entry.name, signal),
-    h("section.card.function-below", { "aria-labelledby": "log-title" },
-      h("h2", { id: "log-title" }, "Log"),
+    card("Log",
       logList({ functionName: entry.name, exact: true, signal }).element,
       h("p", h("a", { href: to("logs", "function", entry.name) }, "Search in the logs"))));
 
   watchFunctions(() => {
     const stats = sample.stats.get(entry.name);
     const { text, kind } = stateOf(stats);
-    stateBadge.textContent = text;
+    setText(stateBadge, text);
     stateBadge.className = `badge ${kind}`;
-    figures.textContent = stats ? figuresText(stats) : "–";
+    setText(figures, stats ? figuresText(stats) : "–");
   }, signal);
 }
 
@@ -180,13 +136,12 @@ function figuresText(stats) {
   const outcomes = Object.entries(stats.outcomes).filter(([, number]) => number > 0)
     .map(([name, number]) => `${count(number)} ${outcomeNames[name] ?? name}`);
   return [
-    `${count(stats.invocations)} ${stats.invocations === 1 ? "run" : "runs"}`
-      + (outcomes.length ? ` (${outcomes.join(", ")})` : ""),
+    counted(stats.invocations, "run") + (outcomes.length ? ` (${outcomes.join(", ")})` : ""),
     stats.p50Seconds != null && `p50 ${duration(stats.p50Seconds)}`,
     stats.p99Seconds != null && `p99 ${duration(stats.p99Seconds)}`,
     `${count(stats.running)} running`, `${count(stats.waiting)} waiting`,
-    stats.pending > 0 && `${count(stats.pending)} events pending`,
-    `${count(stats.workers)} ${stats.workers === 1 ? "worker" : "workers"}`,
+    stats.pending > 0 && `${counted(stats.pending, "event")} pending`,
+    counted(stats.workers, "worker"),
     stats.workerCrashes > 0 && `${count(stats.workerCrashes)} crashed`,
     stats.waits, stats.shortage,
   ].filter(Boolean).join(" · ");
@@ -194,26 +149,28 @@ function figuresText(stats) {
 
 const outcomeNames = { timedOut: "timed out", notRun: "not run" };
 
-function facts(entry, figures) {
-  const rows = [
-    entry.trigger && ["Trigger", h("code", visible(entry.trigger))],
-    entry.url && ["Address", h("span.row", h("code", entry.url),
+function details(entry, figures) {
+  return facts([
+    ["Trigger", entry.trigger && h("code", visible(entry.trigger))],
+    ["Address", entry.url && h("span.row", h("code", entry.url),
       copyButton("Copy", entry.url, { "aria-label": "Copy the address" }))],
     ["Figures", figures],
-    entry.secrets?.length && ["Secrets", entry.secrets.join(", ")],
-    entry.debugger && ["Debugger", `process ${entry.debugger}`],
-    entry.workers?.length && ["Workers", entry.workers.slice(0, 20).map((worker) =>
-      `process ${worker.pid}${worker.memoryBytes
-        ? ` (${count(Math.round(worker.memoryBytes / 1e6))} MB)` : ""}`).join(", ")],
-  ].filter(Boolean);
-  return h("dl.function-facts", rows.map(([name, value]) => [h("dt", name), h("dd", value)]));
+    ["Secrets", entry.secrets?.join(", ")],
+    ["Debugger", entry.debugger && `process ${entry.debugger}`],
+    ["Workers", entry.workers?.slice(0, workersShown).map(workerText).join(", ")],
+  ]);
+}
+
+function workerText({ pid, memoryBytes }) {
+  const memory = memoryBytes ? ` (${count(Math.round(memoryBytes / 1e6))} MB)` : "";
+  return `process ${pid}${memory}`;
 }
 
 function eventsCard(name, signal) {
   const state = h("p.quiet", "Loading …");
   const rows = liveTable([
     { title: "Event", cell: ({ id }) => ({ node: h("a", { href: to("events", id) }, id) }) },
-    { title: "State", cell: () => eventStateCell() },
+    { title: "State", cell: eventStateCell },
     { title: "Subject", isMinor: true,
       text: (item) => visible(`${item.kind} ${item.document}`).slice(0, 200) },
     { title: "Attempts", isNumber: true, isMinor: true, text: (item) => item.attempts },
@@ -224,25 +181,19 @@ function eventsCard(name, signal) {
   poll(async () => {
     const events = await hub(path, { signal });
     state.hidden = events.length > 0;
-    state.textContent = "No events yet.";
+    setText(state, "No events yet.");
     rows.element.hidden = events.length === 0;
     rows.update(events);
-  }, pollMilliseconds, signal, (error) => { state.textContent = error.message; });
-  return h("section.card.function-below", { "aria-labelledby": "events-title" },
-    h("h2", { id: "events-title" }, "Last events"), state, rows.element);
+  }, pollMilliseconds, signal, errorIn(state));
+  return card("Last events", state, rows.element);
 }
-
-const eventKinds = { succeeded: "good", running: "good", pending: "warn", failed: "bad",
-  dead: "bad" };
 
 function eventStateCell() {
   const node = h("span");
   return {
     node,
     update(item) {
-      if (node.textContent === item.state) return;
-      node.textContent = item.state;
-      node.className = eventKinds[item.state] ?? "";
+      if (node.textContent !== item.state) replace(node, eventBadge(item));
     },
   };
 }
@@ -261,8 +212,14 @@ function errorCell() {
 
 // MARK: Forms
 
-const formTitles = { callable: "Call", http: "Send a request", trigger: "Fire an event",
-  schedule: "Run", task: "Run a task", blocking: "Runs at sign-up and sign-in" };
+const formTitles = {
+  callable: "Call",
+  http: "Send a request",
+  trigger: "Fire an event",
+  schedule: "Run",
+  task: "Run a task",
+  blocking: "Runs at sign-up and sign-in",
+};
 
 function form(entry, signal) {
   switch (entry.kind) {
@@ -277,14 +234,14 @@ function form(entry, signal) {
   }
 }
 
-/** What was last entered for a function; kept across visits. */
+/** The last input of a person for a function, kept across visits. */
 function memory(name) {
   const key = `hearth-input:${session.project}:${name}`;
   let values = {};
   try {
     values = JSON.parse(localStorage.getItem(key)) ?? {};
   } catch {
-    // A value of another version is as good as none.
+    // A value that another version has stored is ignored.
   }
   return {
     values,
@@ -294,65 +251,49 @@ function memory(name) {
       try {
         localStorage.setItem(key, text);
       } catch {
-        // A full storage costs the convenience only.
+        // Without space in the storage, the input is not remembered.
       }
     },
   };
 }
 
-/** A form with an action; its outcome is announced, and shown with its duration. */
+/**
+ * A form that runs a function; its outcome is announced and shown.
+ *
+ * `run` gets `show(kind, text, ...content)`, `elapsed()` and the button that was pressed.
+ */
 function actionForm(label, body, run) {
   const status = h("p", { role: "status" });
   const value = h("div.outcome");
   const submit = h("button.primary", { type: "submit" }, label);
-  let isRunning = false;
-  const element = h("form", {
-    onsubmit: async (event) => {
-      event.preventDefault();
-      if (isRunning) return;
-      isRunning = true;
-      // A disabled button would lose the focus.
-      submit.setAttribute("aria-disabled", "true");
-      status.className = "quiet";
-      status.textContent = "Running …";
-      replace(value);
-      const start = performance.now();
-      const show = (kind, text, ...content) => {
-        status.className = kind;
-        status.textContent = text;
-        replace(value, ...content);
-      };
-      const elapsed = () => duration((performance.now() - start) / 1000);
-      try {
-        await run({ show, elapsed, button: event.submitter });
-      } catch (error) {
-        show("problem", `${error.code ? `${error.code}: ` : ""}${visible(error.message)}`);
-      } finally {
-        isRunning = false;
-        submit.removeAttribute("aria-disabled");
-        take().catch(() => {});
-      }
-    },
-    onkeydown: (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-        event.preventDefault();
-        element.requestSubmit(submit);
-      }
-    },
-  }, body, h("div.row", submit, h("small.quiet", "Ctrl+Enter")), status, value);
-  return element;
-}
+  const element = h("form", { onkeydown: submitByKeyboard },
+    body, h("div.row", submit, h("small.quiet", "Ctrl+Enter")), status, value);
 
-function editor(value, rows = 6) {
-  return h("textarea.code", { value, rows, spellcheck: "false", autocomplete: "off" });
-}
-
-function parsed(text, what) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${what} is not JSON: ${error.message}`);
+  function show(kind, text, ...content) {
+    status.className = kind;
+    setText(status, text);
+    replace(value, ...content);
   }
+
+  function submitByKeyboard(event) {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    element.requestSubmit(submit);
+  }
+
+  return whenSubmitted(element, async (event) => {
+    show("quiet", "Running …");
+    const start = performance.now();
+    const elapsed = () => duration((performance.now() - start) / 1000);
+    try {
+      await run({ show, elapsed, pressed: event.submitter });
+    } finally {
+      // The figures are sampled again anyway.
+      take().catch(() => {});
+    }
+  }, (error) => {
+    show("problem", `${error.code ? `${error.code}: ` : ""}${visible(error.message)}`);
+  });
 }
 
 const regionOf = (entry) =>
@@ -363,11 +304,11 @@ const servicePath = (entry) =>
 
 function callForm(entry) {
   const remembered = memory(entry.name);
-  const data = editor(remembered.values.data ?? "{}");
-  const picker = userPicker({ administrator: false });
+  const data = codeArea(remembered.values.data ?? "{}");
+  const picker = userPicker();
   return actionForm("Call", [picker.element, field("Data (JSON)", data)],
     async ({ show, elapsed }) => {
-      const body = { data: data.value.trim() ? parsed(data.value, "The data") : null };
+      const body = { data: data.value.trim() ? json(data.value, "The data is") : null };
       const as = picker.user();
       remembered.keep({ data: data.value });
       const response = await send("functions", servicePath(entry), { body, as });
@@ -380,7 +321,7 @@ function showCallResult(text, response, show, elapsed) {
   try {
     reply = JSON.parse(text);
   } catch {
-    // A crash's or another program's response may be any text.
+    // The response to a crash, or that of another program, may be any text.
   }
   if (response.ok && reply && "result" in reply) {
     show("good", `Succeeded in ${elapsed}`, prettyJSON(reply.result));
@@ -390,21 +331,20 @@ function showCallResult(text, response, show, elapsed) {
       details !== undefined && h("div", "Details", prettyJSON(details)));
   } else {
     show("problem", `HTTP ${response.status}, which is no response of a callable (${elapsed})`,
-      longText(text, { max: 20_000, tag: "pre", label: "response" }));
+      longBlock(text, "response"));
   }
 }
 
 function requestForm(entry) {
   const remembered = memory(entry.name);
-  const method = h("select", ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
-    .map((name) => h("option", name)));
-  method.value = remembered.values.method ?? "GET";
+  const method = select(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
+    { value: remembered.values.method ?? "GET" });
   const path = h("input", { value: remembered.values.path ?? "", placeholder: "/path?name=value",
     autocomplete: "off" });
   const type = h("input", { value: remembered.values.type ?? "application/json",
     autocomplete: "off" });
-  const body = editor(remembered.values.body ?? "");
-  const picker = userPicker({ administrator: false });
+  const body = codeArea(remembered.values.body ?? "");
+  const picker = userPicker();
   return actionForm("Send", [
     h("div.row", field("Method", method), field("Path after the function's address", path)),
     picker.element, field("Body", body), field("Content type of the body", type),
@@ -421,9 +361,9 @@ function requestForm(entry) {
     });
     const text = await response.text();
     show(response.ok ? "good" : "problem", `HTTP ${response.status} in ${elapsed()}`,
-      h("dl.function-facts", [...response.headers].slice(0, 50).map(([name, value]) =>
-        [h("dt", name), h("dd", longText(value, { label: name }))])),
-      longText(text, { max: 20_000, tag: "pre", label: "response" }));
+      facts([...response.headers].slice(0, headersShown).map(([name, value]) =>
+        [name, longText(value, { label: name })])),
+      longBlock(text, "response"));
   });
 }
 
@@ -433,35 +373,42 @@ function fireForm(entry) {
   return pattern ? documentForm(entry, kind, pattern) : eventForm(entry);
 }
 
+/** A segment of a trigger's path: a fixed text, or a wildcard with an input. */
+function pathSegment(text, values) {
+  const [, name, rest] = /^\{([^=}]+)(=\*\*)?\}$/.exec(text) ?? [];
+  if (!name) return { text, value: () => text };
+  const input = h("input", {
+    value: values?.[name] ?? "",
+    placeholder: name,
+    "aria-label": `${name}${rest ? " (one or more segments)" : ""}`,
+    autocomplete: "off",
+  });
+  return {
+    name,
+    input,
+    value() {
+      if (!input.value) throw new Error(`Enter ${name}.`);
+      if (!rest && input.value.includes("/")) {
+        throw new Error(`${name} is one segment, without "/".`);
+      }
+      return input.value;
+    },
+  };
+}
+
 function documentForm(entry, kind, pattern) {
   const remembered = memory(entry.name);
-  const segments = pattern.split("/").map((text) => {
-    const [, name, rest] = /^\{([^=}]+)(=\*\*)?\}$/.exec(text) ?? [];
-    if (!name) return { text, value: () => text };
-    const input = h("input", { value: remembered.values.path?.[name] ?? "", placeholder: name,
-      "aria-label": `${name}${rest ? " (one or more segments)" : ""}`, autocomplete: "off" });
-    return {
-      name,
-      input,
-      value() {
-        if (!input.value) throw new Error(`Enter ${name}.`);
-        if (!rest && input.value.includes("/")) {
-          throw new Error(`${name} is one segment, without "/".`);
-        }
-        return input.value;
-      },
-    };
-  });
-  const data = kind !== "deleted" && editor(remembered.values.data ?? "{}");
-  const before = kind !== "created" && editor(remembered.values.before
-    ?? (kind === "written" ? "" : "{}"), 4);
+  const segments = pattern.split("/").map((text) => pathSegment(text, remembered.values.path));
+  const data = kind !== "deleted" && codeArea(remembered.values.data ?? "{}");
+  const before = kind !== "created"
+    && codeArea(remembered.values.before ?? (kind === "written" ? "" : "{}"));
   const keep = () => remembered.keep({
     path: Object.fromEntries(segments.filter((part) => part.input)
       .map((part) => [part.name, part.input.value])),
     data: data && data.value,
     before: before && before.value,
   });
-  const hint = "Plain JSON, or Firestore's format with the one key \"fields\".";
+  const hint = 'Plain JSON, or Firestore\'s format with the one key "fields".';
   return actionForm("Fire", [
     h("div.field", h("strong", "Document"), h("div.path-parts", segments.map((part, index) =>
       [index > 0 && h("span", "/"), part.input ?? h("span", visible(part.text))]))),
@@ -472,9 +419,9 @@ function documentForm(entry, kind, pattern) {
     h("p.quiet", "The event goes to this function only, and no document is written."),
   ], async ({ show, elapsed }) => {
     const body = { document: segments.map((part) => part.value()).join("/") };
-    if (data && data.value.trim()) body.data = parsed(data.value, "The data after the change");
+    if (data && data.value.trim()) body.data = json(data.value, "The data after the change is");
     if (before && before.value.trim()) {
-      body.before = parsed(before.value, "The data before the change");
+      body.before = json(before.value, "The data before the change is");
     }
     keep();
     await fire(entry, body, show, elapsed);
@@ -485,12 +432,12 @@ function eventForm(entry) {
   const remembered = memory(entry.name);
   const template = entry.trigger?.startsWith("user ") ? { data: { uid: "tina" } }
     : { ...(entry.trigger === "*" && { type: "com.example.happened" }), data: { key: "value" } };
-  const event = editor(remembered.values.event ?? JSON.stringify(template, null, 2), 8);
+  const event = codeArea(remembered.values.event ?? JSON.stringify(template, null, 2));
   return actionForm("Fire", [
     field("CloudEvent (JSON)", event, "Attributes that are missing get the trigger's values."),
     h("p.quiet", "The event goes to this function only."),
   ], async ({ show, elapsed }) => {
-    const body = { event: parsed(event.value, "The event") };
+    const body = { event: json(event.value, "The event is") };
     remembered.keep({ event: event.value });
     await fire(entry, body, show, elapsed);
   });
@@ -499,10 +446,7 @@ function eventForm(entry) {
 async function fire(entry, body, show, elapsed) {
   const outcome = await hub(`/functions/${encodeURIComponent(entry.name)}/fire`, { body });
   if (outcome.succeeded) show("good", `Succeeded in ${duration(outcome.milliseconds / 1000)}`);
-  else {
-    show("problem", `Failed after ${elapsed()}`,
-      longText(outcome.error ?? "", { max: 4000, tag: "pre", label: "error" }));
-  }
+  else show("problem", `Failed after ${elapsed()}`, longBlock(outcome.error ?? "", "error"));
 }
 
 function scheduleForm(entry, signal) {
@@ -517,11 +461,14 @@ function scheduleForm(entry, signal) {
     for (;;) {
       const event = await hub(`/events/${encodeURIComponent(id)}`, { signal });
       const isDone = ["succeeded", "failed", "dead"].includes(event.state);
-      if (event.state === "succeeded") show("good", `Succeeded in ${elapsed()}`, link);
-      else if (isDone || event.error) {
+      if (event.state === "succeeded") {
+        show("good", `Succeeded in ${elapsed()}`, link);
+      } else if (isDone || event.error) {
         const state = isDone ? event.state : "The attempt failed";
         show("problem", `${state}: ${visible(event.error ?? "")}`, link);
-      } else show("quiet", `${event.state} …`, link);
+      } else {
+        show("quiet", `${event.state} …`, link);
+      }
       if (isDone || event.error) return;
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
@@ -530,38 +477,39 @@ function scheduleForm(entry, signal) {
 
 function taskForm(entry) {
   const remembered = memory(entry.name);
-  const data = editor(remembered.values.data ?? "{}");
+  const data = codeArea(remembered.values.data ?? "{}");
   const delay = h("input", { type: "number", min: "0", step: "1", value: "0" });
-  const queue = `/v2/projects/${session.project}/locations/${defaultRegion}/queues/${
-    encodeURIComponent(entry.name)}`;
   const direct = h("button", { type: "submit", value: "direct" }, "Run without the queue");
   return actionForm("Enqueue", [
     field("Data (JSON)", data), field("Seconds until it is due", delay, "By the suite's clock."),
     h("div.row", direct),
-  ], async ({ show, elapsed, button: pressed }) => {
-    const body = { data: parsed(data.value, "The data") };
+  ], async ({ show, elapsed, pressed }) => {
+    const body = { data: json(data.value, "The data is") };
     remembered.keep({ data: data.value });
     if (pressed === direct) {
       const response = await send("functions", servicePath(entry), { body });
       const text = await response.text();
       show(response.ok ? "good" : "problem",
         response.ok ? `Succeeded in ${elapsed()}` : `HTTP ${response.status} in ${elapsed()}`,
-        longText(text, { max: 4000, tag: "pre", label: "response" }));
+        longBlock(text, "response"));
       return;
     }
-    const task = { httpRequest: { httpMethod: "POST", url: "", body: base64(JSON.stringify(body)),
-      headers: { "Content-Type": "application/json" } } };
-    if (Number(delay.value) > 0) {
-      const now = new Date((await hub("/clock")).now);
-      task.scheduleTime = new Date(now.getTime() + Number(delay.value) * 1000).toISOString();
-    }
-    const created = await request("tasks", `${queue}/tasks`, { body: { task } });
-    show("good", `Enqueued ${created.name.split("/").at(-1)}; its event is in the list below.`);
+    const id = await enqueue(entry.name, body, Number(delay.value));
+    show("good", `Enqueued ${id}; its event is in the list below.`);
   });
 }
 
-function base64(text) {
-  let binary = "";
-  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
-  return btoa(binary);
+async function enqueue(name, body, delaySeconds) {
+  const task = { httpRequest: {
+    httpMethod: "POST",
+    url: "",
+    headers: { "Content-Type": "application/json" },
+    body: base64(JSON.stringify(body)),
+  } };
+  if (delaySeconds > 0) {
+    const now = Date.parse((await hub("/clock")).now);
+    task.scheduleTime = new Date(now + delaySeconds * 1000).toISOString();
+  }
+  const created = await queue(name, "/tasks", { body: { task } });
+  return created.name.split("/").at(-1);
 }

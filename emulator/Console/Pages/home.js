@@ -1,22 +1,22 @@
 // The suite at a glance: its services, what its functions do, and what is wrong now.
 
-import { hub, request, session } from "./api.js";
-import { button, count, duration, h, poll, replace, to } from "./dom.js";
-import { failures, sample, series, sparkline, watchFunctions } from "./function-stats.js";
-import { failuresCell, functionCell, stateCell } from "./functions.js";
+import { hub, queue, session } from "./api.js";
+import { button, card, choice, errorIn, h, poll, replace, setText, table, to } from "./dom.js";
+import { count, counted, duration, span } from "./format.js";
+import { failures, failuresCell, functionCell, sample, series, sparkline, stateCell,
+  watchFunctions } from "./function-stats.js";
 import { keyedChildren, liveTable } from "./live-table.js";
 import { copyButton, visible } from "./long-text.js";
-import { faultsInWords, setTriggers, span } from "./time.js";
+import { faultsInWords, setTriggers } from "./time.js";
 
 const pollMilliseconds = 2000;
 const rowsMax = 40;
-/** How many problems of one kind are listed; the others are counted. */
-const problemsOfKindMax = 4;
+/** The problems of one group that are listed; the others are counted. */
+const problemsOfGroupMax = 4;
 const eventsCounted = 100;
 const denialMinutes = 5;
-const defaultRegion = "us-central1";
 
-/** The crashes that were dismissed, by function, until there are more. */
+/** The number of crashes that a person has dismissed, by function. */
 const dismissed = new Map();
 
 export async function render(root, segments, signal) {
@@ -38,10 +38,9 @@ function problemsCard(signal) {
     if (signal.aborted) return;
     rows.update(found);
     const isWell = found.every((problem) => problem.kind === "note");
-    const text = found.length === 0 ? "All is well."
-      : isWell ? "Nothing is wrong; mind this:"
-        : `${found.length} ${found.length === 1 ? "thing needs" : "things need"} attention.`;
-    if (state.textContent !== text) state.textContent = text;
+    setText(state, found.length === 0 ? "All is well."
+      : isWell ? "Nothing is wrong, but note:"
+        : `${counted(found.length, "thing needs", "things need")} attention.`);
     state.className = isWell ? "good" : "bad";
   }
 
@@ -55,37 +54,39 @@ function problemsCard(signal) {
       h("a", { href: to(...segments) }, label));
     return {
       node: h(`li.${problem.kind}`, text, actions, links),
-      update(next) {
-        if (text.textContent !== next.text) text.textContent = next.text;
-      },
+      update: (next) => setText(text, next.text),
     };
   }
 
-  poll(look, pollMilliseconds, signal, (error) => { state.textContent = error.message; });
-  return h("section.card", { "aria-labelledby": "problems-title" },
-    h("h2", { id: "problems-title" }, "What is wrong now"), state, list);
+  poll(look, pollMilliseconds, signal, errorIn(state));
+  return card("What is wrong now", state, list);
 }
 
-/** At most some problems of each kind, and one that counts the others. */
+/** The first problems of each group, and one problem that counts the others. */
 function limited(found) {
-  const kinds = new Map();
+  const groups = new Map();
   for (const problem of found) {
     const group = problem.group ?? problem.key;
-    kinds.set(group, [...(kinds.get(group) ?? []), problem]);
+    groups.set(group, [...(groups.get(group) ?? []), problem]);
   }
-  return [...kinds].flatMap(([group, problems]) => {
-    const surplus = problems.length - problemsOfKindMax;
+  return [...groups].flatMap(([group, problems]) => {
+    const surplus = problems.length - problemsOfGroupMax;
     if (surplus <= 0) return problems;
-    return [...problems.slice(0, problemsOfKindMax), {
+    return [...problems.slice(0, problemsOfGroupMax), {
       key: `${group} more`,
       kind: problems[0].kind,
-      text: `${count(surplus)} more functions have this problem.`,
+      text: `${counted(surplus, "more function has", "more functions have")} this problem.`,
       links: [["See the functions", "functions"]],
     }];
   });
 }
 
-/** Everything that needs attention: `key`, `kind` (bad, warn, note), `text`, `actions`, `links`. */
+/**
+ * Everything that needs attention, in the order of its importance.
+ *
+ * A problem has a `key`, a `kind` (`bad`, `warn` or `note`), a `text`, and may have `actions`,
+ * `links`, and a `group` of problems that are alike.
+ */
 async function problems(signal) {
   const hasFunctions = Boolean(session.services.functions);
   const checks = [
@@ -123,7 +124,7 @@ async function triggerProblems(signal) {
       key: "triggers",
       kind: "warn",
       text: "Triggers are off: events of documents and users reach no function, neither now nor "
-        + `later. They are on again by themselves in ${span(triggers.onAgainSeconds ?? 0)}.`,
+        + `later. They come on again by themselves in ${span(triggers.onAgainSeconds ?? 0)}.`,
       actions: [{ label: "Enable triggers", run: () => setTriggers(true) }],
       links: [["Time and faults", "time"]],
     });
@@ -132,86 +133,82 @@ async function triggerProblems(signal) {
     found.push({
       key: "undeployed",
       kind: "warn",
-      text: `${events(triggers.eventsBeforeDeployment, "waits", "wait")} for the first deployment. `
-        + "`hearth deploy` deploys the functions.",
+      text: `${counted(triggers.eventsBeforeDeployment, "event waits", "events wait")} for the `
+        + "first deployment. `hearth deploy` deploys the functions.",
     });
   }
   return found;
 }
 
-const events = (number, verb, verbs) =>
-  `${count(number)} ${number === 1 ? `event ${verb}` : `events ${verbs}`}`;
-
+/** The events with a final state that a person can retry or discard: `dead` or `failed`. */
 async function eventProblems(state, signal) {
   const found = await hub(`/events?state=${state}&limit=${eventsCounted}`, { signal });
   if (found.length === 0) return [];
   const names = [...new Set(found.map((event) => event.function))];
-  const number = found.length === eventsCounted
-    ? `${eventsCounted} or more events ${state === "dead" ? "are dead" : "have failed"}`
-    : state === "dead" ? events(found.length, "is dead", "are dead")
-      : events(found.length, "has failed", "have failed");
+  const [one, many] = state === "dead" ? ["event is dead", "events are dead"]
+    : ["event has failed", "events have failed"];
+  const number = found.length === eventsCounted ? `${eventsCounted} or more ${many}`
+    : counted(found.length, one, many);
   const listed = names.slice(0, 3).join(", ") + (names.length > 3 ? " and others" : "");
   const last = found[0].error ? ` The last error: ${visible(found[0].error).slice(0, 200)}` : "";
   return [{
     key: state,
     kind: "bad",
-    text: `${number}, of ${listed}, and not tried again without a person.${last}`,
-    links: [["Retry or discard in Events", "events"],
-      ["Read the log", "logs", "function", names[0]]],
+    text: `${number}, of ${listed}, with no further attempt unless you retry.${last}`,
+    links: [
+      ["Retry or discard in Events", "events"],
+      ["Read the log", "logs", "function", names[0]],
+    ],
   }];
 }
 
-function functionProblems() {
-  const found = [];
-  for (const stats of sample.stats.values()) {
-    const links = [[stats.name, "functions", stats.name],
-      ["Its log", "logs", "function", stats.name]];
-    if (stats.waits) {
-      const isPaused = stats.waitReason === "queuePaused";
-      found.push({
-        key: `waits ${stats.name} ${stats.waitReason}`,
-        group: "waits",
-        kind: "bad",
-        text: `${stats.name}: ${events(stats.pending, "waits", "wait")}, because `
-          + `${visible(stats.waits)}.`,
-        actions: isPaused ? [{ label: "Resume the queue", run: () => resume(stats.name) }] : [],
-        links,
-      });
-    } else if (stats.shortage) {
-      found.push({
-        key: `shortage ${stats.name}`,
-        group: "shortage",
-        kind: "bad",
-        text: `${stats.name} lacks workers: ${visible(stats.shortage)}`,
-        links,
-      });
-    }
-    const crashes = stats.workerCrashes;
-    // The suite counts from its start; fewer than were dismissed means that it started anew.
-    if (crashes < (dismissed.get(stats.name) ?? 0)) dismissed.delete(stats.name);
-    if (crashes > (dismissed.get(stats.name) ?? 0)) {
-      found.push({
-        key: `crashes ${stats.name}`,
-        group: "crashes",
-        kind: "bad",
-        text: `${stats.name}: ${crashes === 1 ? "a worker has" : `${count(crashes)} workers have`} `
-          + "crashed since the suite's start. The log has the reason.",
-        actions: [{
-          label: "Dismiss",
-          run: async () => dismissed.set(stats.name,
-            sample.stats.get(stats.name)?.workerCrashes ?? 0),
-        }],
-        links,
-      });
-    }
+const functionProblems = () => [...sample.stats.values()].flatMap((stats) =>
+  [waitProblem(stats), crashProblem(stats)].filter(Boolean));
+
+const functionLinks = ({ name }) =>
+  [[name, "functions", name], ["Its log", "logs", "function", name]];
+
+function waitProblem(stats) {
+  const { name } = stats;
+  if (stats.waits) {
+    const resume = { label: "Resume the queue", run: () => queue(name, ":resume", { body: {} }) };
+    return {
+      key: `waits ${name} ${stats.waitReason}`,
+      group: "waits",
+      kind: "bad",
+      text: `${name}: ${counted(stats.pending, "event waits", "events wait")}, because `
+        + `${visible(stats.waits)}.`,
+      actions: stats.waitReason === "queuePaused" ? [resume] : [],
+      links: functionLinks(stats),
+    };
   }
-  return found;
+  return stats.shortage ? {
+    key: `shortage ${name}`,
+    group: "shortage",
+    kind: "bad",
+    text: `${name} lacks workers: ${visible(stats.shortage)}`,
+    links: functionLinks(stats),
+  } : null;
 }
 
-const resume = (name) => request("tasks",
-  `/v2/projects/${session.project}/locations/${defaultRegion}/queues/${
-    encodeURIComponent(name)}:resume`,
-  { body: {} });
+function crashProblem(stats) {
+  const { name, workerCrashes: crashes } = stats;
+  // The suite counts from its start: a number below the dismissed one means that it has restarted.
+  if (crashes < (dismissed.get(name) ?? 0)) dismissed.delete(name);
+  if (crashes <= (dismissed.get(name) ?? 0)) return null;
+  return {
+    key: `crashes ${name}`,
+    group: "crashes",
+    kind: "bad",
+    text: `${name}: ${crashes === 1 ? "a worker has" : `${count(crashes)} workers have`} `
+      + "crashed since the suite's start. The log has the reason.",
+    actions: [{
+      label: "Dismiss",
+      run: async () => dismissed.set(name, sample.stats.get(name)?.workerCrashes ?? 0),
+    }],
+    links: functionLinks(stats),
+  };
+}
 
 async function faultProblems(signal) {
   const words = faultsInWords(await hub("/faults", { signal }));
@@ -238,7 +235,7 @@ async function clockProblems(signal) {
 async function denialProblems(signal) {
   const [decisions, clock] = await Promise.all([
     hub("/rules/decisions?denied=true&limit=200", { signal }), hub("/clock", { signal })]);
-  // A decision has the time of the request, by the suite's clock.
+  // Decisions have the time of the suite's clock.
   const since = Date.parse(clock.now) - denialMinutes * 60_000;
   const recent = decisions.filter((decision) => Date.parse(decision.time) >= since);
   if (recent.length === 0) return [];
@@ -246,9 +243,8 @@ async function denialProblems(signal) {
   return [{
     key: "denials",
     kind: "warn",
-    text: `The rules denied ${count(recent.length)} `
-      + `${recent.length === 1 ? "request" : "requests"} in the last ${denialMinutes} minutes, the `
-      + `last time ${method} of ${visible(path).slice(0, 200)}.`,
+    text: `The rules denied ${counted(recent.length, "request")} in the last ${denialMinutes} `
+      + `minutes, the last time ${method} of ${visible(path).slice(0, 200)}.`,
     links: [["See why in Rules", "rules"]],
   }];
 }
@@ -273,23 +269,20 @@ function functionsCard(signal) {
 
   watchFunctions(({ functions, stats, time, error }) => {
     if (error && !time) {
-      state.textContent = error.message;
+      setText(state, error.message);
       return;
     }
     const shown = functions.map((entry) => ({ ...entry, stats: stats.get(entry.name) }));
-    // With many functions, those that do something come first.
+    // With many functions, the busiest come first.
     if (shown.length > rowsMax) shown.sort((one, other) => weight(other) - weight(one));
     rows.update(shown.slice(0, rowsMax));
     rows.element.hidden = shown.length === 0;
     const surplus = shown.length - rowsMax;
-    const text = shown.length === 0 ? "No functions are deployed; `hearth deploy` deploys them."
+    setText(state, shown.length === 0 ? "No functions are deployed; `hearth deploy` deploys them."
       : surplus > 0 ? `The ${rowsMax} busiest of ${count(shown.length)} functions.`
-        : "The plots show the last minutes, since the console was opened; at most ten.";
-    if (state.textContent !== text) state.textContent = text;
+        : "The plots show the minutes since the console was opened, at most the last ten.");
   }, signal);
-  return h("section.card", { "aria-labelledby": "functions-title" },
-    h("h2", { id: "functions-title" }, h("a", { href: to("functions") }, "Functions")),
-    rows.element, state);
+  return card(h("a", { href: to("functions") }, "Functions"), rows.element, state);
 }
 
 const weight = ({ stats }) => stats
@@ -303,59 +296,70 @@ function plotCell(name, label, text) {
       node: h("div.figure", plot.node, number),
       update(next) {
         plot.update(series(next.name)[name]);
-        number.textContent = text(next);
+        setText(number, text(next));
       },
     };
   };
 }
 
-// MARK: Services, and how to connect to them
+// MARK: Services
 
-const titles = { firestore: "Firestore", auth: "Auth", functions: "Functions", tasks: "Tasks",
-  vectors: "Vectors", hub: "Hub", ui: "Console", storage: "Storage" };
+const titles = {
+  firestore: "Firestore",
+  auth: "Auth",
+  functions: "Functions",
+  tasks: "Tasks",
+  vectors: "Vectors",
+  hub: "Hub",
+  ui: "Console",
+  storage: "Storage",
+};
 
-/** A service that listens everywhere is reached where the browser reached this page. */
+/** The host of a service; one that listens on all addresses also has the address of this page. */
 const hostOf = ({ host }) => (host === "0.0.0.0" || host === "::" ? location.hostname : host);
 const address = (service) => `${hostOf(service)}:${service.port}`;
 
 function servicesCard() {
   const names = [...new Set([...Object.keys(titles), ...Object.keys(session.services)])]
     .filter((name) => session.services[name]);
-  return h("section.card", { "aria-labelledby": "services-title" },
-    h("h2", { id: "services-title" }, "Services"),
-    h("table", { "aria-label": "Services" },
-      h("thead", h("tr", ["Service", "Address"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", names.map((name) => h("tr", h("td", titles[name] ?? name),
-        h("td", h("code", address(session.services[name]))))))),
+  return card("Services",
+    table(["Service", "Address"], names.map((name) =>
+      [titles[name] ?? name, h("code", address(session.services[name]))]), { label: "Services" }),
     session.version && h("p.quiet", `Version ${session.version}`));
 }
 
+// MARK: Connecting
+
 function connectCard() {
   const snippets = { "Server SDKs": environment(), JavaScript: javaScript(), Swift: swift() };
-  const text = h("pre.snippet", { tabindex: "0" });
+  const [first] = Object.keys(snippets);
+  const code = h("pre.snippet", { tabindex: "0" });
   const copy = h("span");
   const note = h("span.quiet");
-  const choices = Object.keys(snippets).map((name) =>
-    h("button", { type: "button", onclick: () => choose(name) }, name));
 
-  function choose(name) {
-    for (const choice of choices) choice.setAttribute("aria-pressed", choice.textContent === name);
-    text.textContent = snippets[name].text;
-    text.setAttribute("aria-label", `Connect with ${name}`);
-    note.textContent = snippets[name].note;
-    replace(copy, copyButton("Copy", snippets[name].text, { "aria-label": `Copy the lines for ${name}` }));
+  function show(name) {
+    const { text, place } = snippets[name];
+    setText(code, text);
+    code.setAttribute("aria-label", `Connect with ${name}`);
+    setText(note, place);
+    replace(copy, copyButton("Copy", text, { "aria-label": `Copy the lines for ${name}` }));
   }
 
-  choose("Server SDKs");
-  return h("section.card", { "aria-labelledby": "connect-title" },
-    h("h2", { id: "connect-title" }, "Connect"),
-    h("div.row", choices), h("div.snippet-head", note, copy), text);
+  show(first);
+  return card("Connect",
+    choice("Language", Object.keys(snippets).map((name) => [name, name]), first, show),
+    h("div.snippet-head", note, copy), code);
 }
 
-/** The variables through which SDKs find the services, with Firebase's names where they exist. */
-const variables = { hub: "FIREBASE_EMULATOR_HUB", firestore: "FIRESTORE_EMULATOR_HOST",
-  functions: "FUNCTIONS_EMULATOR_HOST", tasks: "CLOUD_TASKS_EMULATOR_HOST",
-  auth: "FIREBASE_AUTH_EMULATOR_HOST", vectors: "HEARTH_VECTORS_HOST" };
+/** The environment variables in which SDKs look for the services; most names are Firebase's. */
+const variables = {
+  hub: "FIREBASE_EMULATOR_HUB",
+  firestore: "FIRESTORE_EMULATOR_HOST",
+  functions: "FUNCTIONS_EMULATOR_HOST",
+  tasks: "CLOUD_TASKS_EMULATOR_HOST",
+  auth: "FIREBASE_AUTH_EMULATOR_HOST",
+  vectors: "HEARTH_VECTORS_HOST",
+};
 
 function environment() {
   const { services, project } = session;
@@ -365,20 +369,28 @@ function environment() {
     const scheme = name === "vectors" ? "http://" : "";
     lines.push(`export ${variable}=${scheme}${address(services[name])}`);
   }
-  return { text: lines.join("\n"), note: "In the shell of the server or script" };
+  return { text: lines.join("\n"), place: "In the shell of the server or script" };
 }
 
 function javaScript() {
   const { firestore, auth, functions } = session.services;
+  const hostAndPort = (service) => `"${hostOf(service)}", ${service.port}`;
   const parts = [
-    firestore && { module: "firestore", names: "connectFirestoreEmulator, getFirestore",
-      line: `connectFirestoreEmulator(getFirestore(app), "${hostOf(firestore)}", ${
-        firestore.port});` },
-    auth && { module: "auth", names: "connectAuthEmulator, getAuth",
-      line: `connectAuthEmulator(getAuth(app), "http://${address(auth)}");` },
-    functions && { module: "functions", names: "connectFunctionsEmulator, getFunctions",
-      line: `connectFunctionsEmulator(getFunctions(app), "${hostOf(functions)}", ${
-        functions.port});` },
+    firestore && {
+      module: "firestore",
+      names: "connectFirestoreEmulator, getFirestore",
+      line: `connectFirestoreEmulator(getFirestore(app), ${hostAndPort(firestore)});`,
+    },
+    auth && {
+      module: "auth",
+      names: "connectAuthEmulator, getAuth",
+      line: `connectAuthEmulator(getAuth(app), "http://${address(auth)}");`,
+    },
+    functions && {
+      module: "functions",
+      names: "connectFunctionsEmulator, getFunctions",
+      line: `connectFunctionsEmulator(getFunctions(app), ${hostAndPort(functions)});`,
+    },
   ].filter(Boolean);
   return {
     text: [
@@ -388,22 +400,22 @@ function javaScript() {
       `const app = initializeApp({ projectId: "${session.project}", apiKey: "any" });`,
       ...parts.map(({ line }) => line),
     ].join("\n"),
-    note: "Before the first read or write",
+    place: "Before the first read or write",
   };
 }
 
 function swift() {
   const { firestore, auth, functions } = session.services;
+  const line = (object, service) => service
+    && `  ${object}.useEmulator(withHost: "${hostOf(service)}", port: ${service.port})`;
   return {
     text: [
       "#if DEBUG",
-      firestore && `  Firestore.firestore().useEmulator(withHost: "${hostOf(firestore)}", port: ${
-        firestore.port})`,
-      auth && `  Auth.auth().useEmulator(withHost: "${hostOf(auth)}", port: ${auth.port})`,
-      functions && `  Functions.functions().useEmulator(withHost: "${hostOf(functions)}", port: ${
-        functions.port})`,
+      line("Firestore.firestore()", firestore),
+      line("Auth.auth()", auth),
+      line("Functions.functions()", functions),
       "#endif",
     ].filter(Boolean).join("\n"),
-    note: "Right after FirebaseApp.configure()",
+    place: "Right after FirebaseApp.configure()",
   };
 }

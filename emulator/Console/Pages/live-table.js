@@ -6,14 +6,15 @@ import { h } from "./dom.js";
  * A table whose rows are kept by key.
  *
  * A column has a `title` and either `text(item)` or `cell(item)`; a cell is `{node, update(item)}`.
- * `isMinor` columns are left out on narrow screens. `update(items)` of the result draws the items.
+ * Columns with `isMinor` are left out on narrow screens. Call `update(items)` to draw the items.
  */
 export function liveTable(columns, { label, key = (item) => item.name } = {}) {
   const body = h("tbody");
   const rows = keyedChildren(body, { key, make: (item) => makeRow(columns, item) });
-  const element = h("div.scroll", h("table.live", { "aria-label": label },
-    h("thead", h("tr", columns.map((column) => h(cellName("th", column), { scope: "col" },
-      column.title)))), body));
+  const headers = columns.map((column) =>
+    h(cellName("th", column), { scope: "col" }, column.title));
+  const element = h("div.scroll",
+    h("table.live", { "aria-label": label }, h("thead", h("tr", headers)), body));
   return { element, update: rows.update };
 }
 
@@ -54,12 +55,17 @@ export function keyedChildren(parent, { key, make }) {
         next.set(name, entry);
       }
       for (const [name, entry] of entries) if (!next.has(name)) entry.node.remove();
-      let position = parent.firstChild;
-      for (const { node } of next.values()) {
-        if (node === position) position = position.nextSibling;
-        else parent.insertBefore(node, position);
-      }
+      placeInOrder(parent, [...next.values()].map(({ node }) => node));
       entries = next;
     },
   };
+}
+
+/** Makes nodes the children of a parent in this order; nodes that are in place are not moved. */
+export function placeInOrder(parent, nodes) {
+  let position = parent.firstChild;
+  for (const node of nodes) {
+    if (node === position) position = position.nextSibling;
+    else parent.insertBefore(node, position);
+  }
 }

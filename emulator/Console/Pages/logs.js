@@ -1,14 +1,17 @@
 // The functions' logs, and the list of log lines that other views show too.
 
 import { hub, hubLines } from "./api.js";
-import { count, field, h, poll, replace, to } from "./dom.js";
+import { button, field, h, poll, replace, select, setText, to } from "./dom.js";
+import { clockTime, counted } from "./format.js";
 import { longText, visible } from "./long-text.js";
 
 const pollMilliseconds = 1000;
 const shownMax = 500;
-/** How many lines are kept for a filter's change, and searched for a text. */
+/** The lines that are searched for a text, and kept so that a new filter needs no request. */
 const keptMax = 5000;
 const keptCharactersMax = 8 << 20;
+const suggestionsMax = 1000;
+const metadataMax = 30;
 const levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
 
 /** Shows the logs: `#/logs`, `#/logs/function/NAME`, `#/logs/invocation/ID`. */
@@ -17,13 +20,11 @@ export async function render(root, segments, signal) {
   const names = h("datalist", { id: "log-functions" });
   const controls = {
     functionName: h("input", { list: names.id, autocomplete: "off", oninput: read }),
-    level: h("select", { onchange: read }, h("option", { value: "" }, "all"),
-      levels.map((level) => h("option", { value: level }, level))),
+    level: select([["", "all"], ...levels], { onchange: read }),
     text: h("input", { autocomplete: "off", oninput: read }),
     invocation: h("input", { autocomplete: "off", oninput: read }),
   };
-  const pause = h("button", { type: "button", "aria-pressed": "false", onclick: togglePause },
-    "Pause");
+  const pause = button("Pause", togglePause, { "aria-pressed": "false" });
   const list = logList({
     ...filter,
     signal,
@@ -54,13 +55,12 @@ export async function render(root, segments, signal) {
     h("div.toolbar",
       field("Function", controls.functionName), names, field("Level from", controls.level),
       field("Text", controls.text), field("Invocation", controls.invocation), pause,
-      h("button", { type: "button", onclick: () => take([]) }, "Clear the filter")),
+      button("Clear the filter", () => take([]))),
     list.element);
   take(segments);
-  hub("/functions", { signal }).then(
-    (functions) => replace(names, functions.slice(0, 1000).map((entry) =>
-      h("option", { value: entry.name }))),
-    () => {});
+  // Without suggestions, the name can still be typed.
+  hub("/functions", { signal }).then((functions) => replace(names,
+    functions.slice(0, suggestionsMax).map(({ name }) => h("option", { value: name }))), () => {});
   return take;
 }
 
@@ -72,14 +72,14 @@ export async function render(root, segments, signal) {
  *     list.setFilter({ level: "warning" });   // any of functionName, level, text, invocation
  *     list.setPaused(true);
  *
- * All filters are optional. `functionName` and `text` match parts, `invocation` the beginning,
- * `level` this level and the higher ones. With `exact`, `functionName` is the whole name.
- * `onInvocation(id)` is called if a line's invocation is chosen; without it, lines do not show it.
- * The newest line stays in view unless the reader has scrolled up. At most 500 lines are drawn.
+ * All filters are optional. `functionName` and `text` match parts, `invocation` matches the
+ * beginning, and `level` matches this level and the higher ones. With `exact`, `functionName` is
+ * the whole name, and lines do not repeat it. `onInvocation(id)` is called when a person chooses a
+ * line's invocation; without it, lines do not show their invocation. The newest line stays in view
+ * unless the reader has scrolled up. At most 500 lines are drawn.
  */
 export function logList({
-  functionName = "", level = "", text = "", invocation = "", exact = false, onInvocation = null,
-  label = "Log lines", signal,
+  functionName = "", level = "", text = "", invocation = "", exact = false, onInvocation, signal,
 }) {
   let filter = { functionName, level, text, invocation };
   let kept = [];
@@ -91,11 +91,11 @@ export function logList({
   let unseen = 0;
 
   // Screen readers would read a busy log forever, so lines are not announced.
-  const lines = h("div.log", { role: "log", "aria-live": "off", "aria-label": label,
+  const lines = h("div.log", { role: "log", "aria-live": "off", "aria-label": "Log lines",
     tabindex: "0" });
   const status = h("span.quiet", "Loading …");
   const newest = h("button", { type: "button", hidden: true, onclick: showNewest });
-  const element = h("div.log-list.view", lines, h("div.log-foot", newest, status));
+  const element = h("div.log-list", lines, h("div.log-foot", newest, status));
   lines.addEventListener("scroll", () => { if (isAtEnd()) announce(0); });
 
   const isAtEnd = () => lines.scrollHeight - lines.scrollTop - lines.clientHeight < 12;
@@ -108,10 +108,10 @@ export function logList({
   function announce(number) {
     unseen = number;
     newest.hidden = unseen === 0;
-    newest.textContent = `Show ${count(unseen)} new ${unseen === 1 ? "line" : "lines"} ↓`;
+    newest.textContent = `Show ${counted(unseen, "new line")} ↓`;
   }
 
-  /** The server filters by a whole name only; a part of a name is looked for here. */
+  /** The address of the lines; the suite filters only by whole names, the rest is done here. */
   function path(limit, since) {
     const query = new URLSearchParams({ limit });
     if (exact && filter.functionName) query.set("function", filter.functionName);
@@ -130,7 +130,7 @@ export function logList({
         contains(`${name}=${value}`, text));
   }
 
-  /** Loads once at a time, and once more if the filter has changed meanwhile. */
+  /** Loads once at a time, and again if the filter has changed meanwhile. */
   async function load() {
     if (isLoading) return;
     isLoading = true;
@@ -147,7 +147,7 @@ export function logList({
 
   async function loadOnce(current) {
     const isDeep = Boolean(filter.text || filter.invocation || (filter.functionName && !exact));
-    // A search looks through more lines than are drawn; they are loaded once.
+    // A search covers more lines than are drawn; they are loaded once.
     const isAnew = kept.length === 0 || (isDeep && !isLoadedDeep);
     const limit = isDeep ? keptMax : shownMax;
     const since = isAnew ? null : kept.at(-1).time;
@@ -162,13 +162,13 @@ export function logList({
       return;
     }
     const fresh = unknown(received);
-    // Lines that came faster than they could be read are missing in between.
+    // If all lines are new, older ones may be missing: they came faster than they were read.
     const isGap = received.length === limit && fresh.length === received.length;
     keep(fresh);
     append(fresh.filter(passes), isGap);
   }
 
-  /** The lines that follow the kept ones; those of the last kept moment are sent once more. */
+  /** The received lines that are not kept yet; the suite sends those of the last time again. */
   function unknown(received) {
     const time = kept.at(-1).time;
     const known = new Map();
@@ -199,8 +199,8 @@ export function logList({
 
   function draw() {
     const passing = kept.filter(passes).slice(-shownMax);
-    replace(lines, passing.map((line) => logLine(line, { onInvocation, exact })));
-    tell();
+    replace(lines, passing.map(lineElement));
+    showStatus();
     showNewest();
   }
 
@@ -209,30 +209,32 @@ export function logList({
     const wasAtEnd = isAtEnd();
     const shown = added.slice(-shownMax);
     if (isGap) lines.append(h("div.log-gap", "Some lines are not shown: they came too fast."));
-    lines.append(...shown.map((line) => logLine(line, { onInvocation, exact })));
+    lines.append(...shown.map(lineElement));
     while (lines.childElementCount > shownMax) lines.firstElementChild.remove();
-    tell();
+    showStatus();
     if (wasAtEnd) showNewest();
     else announce(unseen + shown.length);
   }
 
-  function tell() {
+  const lineElement = (line) => logLine(line, { onInvocation, showsFunction: !exact });
+
+  function showStatus() {
     const number = lines.childElementCount;
-    if (isPaused) status.textContent = "Paused.";
-    else if (number === 0) {
+    if (isPaused) {
+      setText(status, "Paused.");
+    } else if (number === 0) {
       const isFiltered = filter.level || filter.text || filter.invocation
         || (filter.functionName && !exact);
-      status.textContent = `No lines ${isFiltered ? "match" : "yet"}. New ones appear here.`;
-    }
-    else {
-      const lines = `${count(number)} ${number === 1 ? "line" : "lines"}.`;
-      status.textContent = number >= shownMax ? `The last ${lines}` : lines;
+      setText(status, `No lines ${isFiltered ? "match" : "yet"}. New ones appear here.`);
+    } else {
+      const text = `${counted(number, "line")}.`;
+      setText(status, number >= shownMax ? `The last ${text}` : text);
     }
   }
 
-  poll(load, pollMilliseconds, signal, (error) => {
-    status.textContent = `The log cannot be read: ${error.message}`;
-  });
+  const showError = (error) => setText(status, `The log cannot be read: ${error.message}`);
+
+  poll(load, pollMilliseconds, signal, showError);
 
   return {
     element,
@@ -242,19 +244,19 @@ export function logList({
         || (exact && next.functionName !== filter.functionName);
       filter = next;
       if (isOther) {
-        // What the server has left out is missing among the kept lines.
+        // The suite has filtered the kept lines by the old level or name.
         kept = [];
         isLoadedDeep = false;
       }
       generation += 1;
       draw();
       load().catch((error) => {
-        if (error.name !== "AbortError") status.textContent = error.message;
+        if (error.name !== "AbortError") showError(error);
       });
     },
     setPaused(value) {
       isPaused = value;
-      tell();
+      showStatus();
     },
   };
 }
@@ -264,27 +266,24 @@ const contains = (text, part) => text.toLowerCase().includes(part.toLowerCase())
 const size = (line) => line.message.length + 100
   + Object.values(line.metadata ?? {}).reduce((sum, value) => sum + value.length, 0);
 
-function logLine(line, { onInvocation, exact }) {
+/** The element of a log line; it names its function and invocation only on request. */
+export function logLine(line, { onInvocation, showsFunction = false } = {}) {
   const when = new Date(line.time);
-  const element = h("div.log-line",
-    h("time", { datetime: line.time, title: line.time }, clockTime(when)),
-    h("span.level", { "data-level": line.level }, line.level),
-    !exact && h("a", { href: to("functions", line.function) }, visible(line.function)),
+  const milliseconds = String(when.getMilliseconds()).padStart(3, "0");
+  const metadata = Object.entries(line.metadata ?? {}).sort().slice(0, metadataMax);
+  const invocation = line.invocation && onInvocation && h("button.plain", {
+    type: "button",
+    title: `Show only the invocation ${line.invocation}`,
+    "aria-label": `Show only the invocation ${line.invocation}`,
+    onclick: () => onInvocation(line.invocation),
+  }, line.invocation.slice(0, 6));
+  return h("div.log-line", { "data-level": line.level },
+    h("time", { datetime: line.time, title: line.time }, `${clockTime(when)}.${milliseconds}`),
+    h("span.level", line.level),
+    showsFunction && h("a", { href: to("functions", line.function) }, visible(line.function)),
     h("span.log-text",
       longText(line.message, { label: "message" }),
-      Object.entries(line.metadata ?? {}).sort().map(([name, value]) => h("span.quiet",
+      metadata.map(([name, value]) => h("span.quiet",
         `  ${visible(name)}=`, longText(value, { max: 200, label: name })))),
-    line.invocation && onInvocation && h("button.plain", {
-      type: "button",
-      title: `Show only the invocation ${line.invocation}`,
-      "aria-label": `Show only the invocation ${line.invocation}`,
-      onclick: () => onInvocation(line.invocation),
-    }, line.invocation.slice(0, 6)));
-  element.dataset.level = line.level;
-  return element;
-}
-
-function clockTime(date) {
-  const text = date.toLocaleTimeString("en-GB");
-  return `${text}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+    invocation);
 }

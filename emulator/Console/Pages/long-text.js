@@ -1,8 +1,9 @@
 // Texts from outside: cut if they are long, with control characters made visible.
 
-import { button, count, h, replace, toast } from "./dom.js";
+import { button, codeArea, h, replace, tell, toast } from "./dom.js";
+import { count } from "./format.js";
 
-// Controls, bidirectional marks and line separators could hide or reorder a text.
+// Control characters, bidirectional marks and line separators could hide or reorder a text.
 const controls =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
@@ -10,8 +11,14 @@ const controls =
 export const visible = (text) => String(text).replace(controls, (character) =>
   `\\u{${character.codePointAt(0).toString(16).toUpperCase()}}`);
 
+/** The beginning of a text on one line, for a list. */
+export function brief(value, max = 160) {
+  const line = String(value ?? "").slice(0, max * 4).replace(/\s+/g, " ").trim();
+  return h("bdi", visible(line.length > max ? `${line.slice(0, max)}…` : line));
+}
+
 /**
- * An element with a text; of a long one it shows the beginning and a button for the rest.
+ * An element with a text; of a long text it shows the beginning, and a button for the rest.
  *
  * The page would freeze over a table of texts of a megabyte each.
  */
@@ -27,29 +34,25 @@ export function longText(text, { max = 400, tag = "span", label = "text" } = {})
   return element;
 }
 
+/** A block of text, such as a response, that keeps its line breaks. */
+export const longBlock = (text, label) => longText(text, { max: 20_000, tag: "pre", label });
+
 /** A value as indented JSON, cut if it is long. */
 export const prettyJSON = (value) =>
-  longText(value === undefined ? "" : JSON.stringify(value, null, 2),
-    { max: 20_000, tag: "pre", label: "value" });
+  longBlock(value === undefined ? "" : JSON.stringify(value, null, 2), "value");
 
 /** A button that copies a text; `text` may be a function that makes it. */
-export function copyButton(label, text, properties = {}) {
-  return button(label, async () => copy(typeof text === "function" ? await text() : text), properties);
-}
+export const copyButton = (label, text, properties = {}) =>
+  button(label, async () => copy(typeof text === "function" ? await text() : text), properties);
 
-/** Copies a text, or shows it to be copied. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     toast("Copied.");
   } catch {
-    // Browsers let only pages of this machine, or with TLS, use the clipboard.
-    const box = h("textarea", { readonly: true, "aria-label": "Text to copy", value: text });
-    const dialog = h("dialog", { "aria-label": "Copy" }, h("p", "Copy this text:"), box,
-      h("div.actions", h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
+    // Without TLS, browsers let only pages of this machine use the clipboard.
+    const box = codeArea(text, { readonly: true, "aria-label": "Text to copy" });
+    tell({ title: "Copy this text", body: box });
     box.select();
   }
 }

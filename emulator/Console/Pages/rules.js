@@ -1,17 +1,20 @@
 // Rules: why a request was allowed or denied, trying one, and which conditions were evaluated.
 
 import { firestore, hub, session } from "./api.js";
-import { button, count, field, h, poll, replace, time, to } from "./dom.js";
-import { badge, brief, choice, entryList, facts, focusHeading, parts, whenStill,
-  whenSubmitted } from "./entries.js";
-import { copyButton, longText } from "./long-text.js";
+import { badge, button, card, choice, debounced, errorIn, facts, field, h, poll, replace, select,
+  setText, to, whenSubmitted } from "./dom.js";
+import { backLink, detailPane, entryList, fillPane, parts } from "./entries.js";
+import { count, counted, time } from "./format.js";
+import { brief, copyButton, longBlock, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
 
+const pollMilliseconds = 1000;
 const decisionsMax = 200;
 
 export async function render(root, segments, signal) {
   const links = [
-    ["decisions", "Decisions", to("rules")], ["try", "Try a read", to("rules", "try")],
+    ["decisions", "Decisions", to("rules")],
+    ["try", "Try a read", to("rules", "try")],
     ["coverage", "Coverage", to("rules", "coverage")],
   ];
   const part = ["try", "coverage"].includes(segments[0]) ? segments[0] : "decisions";
@@ -23,16 +26,16 @@ export async function render(root, segments, signal) {
   return showDecisions(body, segments, signal);
 }
 
-// MARK: - Decisions
+// MARK: Decisions
 
-/** Decisions have no ids; those of one query share time, method and path. */
+/** Decisions have no IDs; those of one query share time, method and path. */
 const addressOf = (decision) => [decision.time, decision.method, decision.path];
-const same = (decision, address) => addressOf(decision).every((part, index) =>
-  part === address[index]);
-const verdict = (decision) => decision.isAllowed ? badge("allowed", "good") : badge("denied",
-  "bad");
+const isAt = (decision, address) =>
+  addressOf(decision).every((part, index) => part === address[index]);
+const verdictBadge = (isAllowed) =>
+  isAllowed ? badge("allowed", "good") : badge("denied", "bad");
 
-/** The caller in words; the rules' literal of it is long. */
+/** The user ID of a request, or nobody; the rules' own text for the user is long. */
 function caller(decision) {
   if (decision.auth === "null") return "nobody";
   return decision.auth.match(/'uid': '((?:[^'\\]|\\.)*)'\}?$/)?.[1] ?? decision.auth;
@@ -44,43 +47,50 @@ async function showDecisions(root, segments, signal) {
   let chosen = segments.length >= 3 ? segments : null;
 
   const summary = h("p.quiet", { role: "status" });
-  const text = h("input", { type: "search", placeholder: "path or explanation",
-    oninput: changed() });
-  const user = h("input", { type: "search", placeholder: "user id", oninput: changed() });
+  const changed = debounced(() => {
+    filter.text = text.value.trim().toLowerCase();
+    filter.user = user.value.trim().toLowerCase();
+    show();
+  });
+  const text = h("input", { type: "search", placeholder: "path or explanation", oninput: changed });
+  const user = h("input", { type: "search", placeholder: "user ID", oninput: changed });
   const list = entryList({
     label: "Decisions",
     key: ({ ordinal, decision }) => `${addressOf(decision).join("\n")}\n${ordinal}`,
-    state: ({ decision }) => String(chosen !== null && same(decision, chosen)),
-    entry: ({ decision }) => h("li", h("a.entry.decision", {
-      href: to("rules", ...addressOf(decision)),
-      "aria-current": chosen && same(decision, chosen) ? "true" : null,
-    }, verdict(decision), h("b.what", decision.method, " ", brief(decision.path)),
-    h("span", brief(caller(decision), 60)), h("span.quiet.when", time(decision.time)))),
+    state: ({ decision }) => String(isChosen(decision)),
+    entry,
     empty: () => all?.length ? "No decision matches the filter."
-      : "No decisions yet: no client's request has been checked, or no rules are loaded. Servers are not checked.",
+      : "No decisions yet: no client's request has been checked, or no rules are loaded. "
+        + "Servers are not checked.",
   });
-  const detail = h("section.detail", { "aria-label": "Decision" });
+  const detail = detailPane(root, { label: "Decision", signal, show: showDecision });
 
-  function changed() {
-    return whenStill(() => {
-      filter.text = text.value.trim().toLowerCase();
-      filter.user = user.value.trim().toLowerCase();
-      show();
-    });
+  const isChosen = (decision) => chosen !== null && isAt(decision, chosen);
+
+  function entry({ decision }) {
+    return h("li", h("a.entry",
+      { href: to("rules", ...addressOf(decision)), "aria-current": isChosen(decision) },
+      verdictBadge(decision.isAllowed),
+      h("b.what", decision.method, " ", brief(decision.path)),
+      h("span", brief(caller(decision), 60)),
+      h("span.quiet.when", time(decision.time))));
   }
 
   async function load() {
     all = await hub(`/rules/decisions?limit=${decisionsMax}`, { signal });
     show();
-    if (chosen && !detail.hasChildNodes()) showChosen();
+    if (chosen && !detail.element.hasChildNodes()) detail.choose(chosen);
+  }
+
+  function matches(decision) {
+    const { isAllowed, method, path, text } = decision;
+    return (!filter.kind || isAllowed === (filter.kind === "allowed"))
+      && (!filter.user || caller(decision).toLowerCase().includes(filter.user))
+      && (!filter.text || `${method} ${path}\n${text}`.toLowerCase().includes(filter.text));
   }
 
   function show() {
     if (!all) return;
-    const matches = (decision) => (filter.kind !== "denied" || !decision.isAllowed)
-      && (filter.kind !== "allowed" || decision.isAllowed)
-      && (!filter.user || caller(decision).toLowerCase().includes(filter.user))
-      && (!filter.text || `${decision.method} ${decision.path}\n${decision.text}`.toLowerCase().includes(filter.text));
     const shown = all.filter(matches);
     const denied = shown.filter((decision) => !decision.isAllowed);
     const ordinals = new Map();
@@ -91,41 +101,38 @@ async function showDecisions(root, segments, signal) {
         return { decision, ordinal: ordinals.get(key) };
       });
     list.show(items);
-    const words = `${count(shown.length)} of the last ${decisionsMax} decisions, ${count(denied.length)} denied`;
-    if (summary.textContent !== words) summary.textContent = words;
+    setText(summary, `${count(shown.length)} of the last ${decisionsMax} decisions, `
+      + `${count(denied.length)} denied`);
   }
 
-  function showChosen() {
-    if (!chosen) return replace(detail);
-    const found = all?.filter((decision) => same(decision, chosen)) ?? [];
-    replace(detail, h("p.back", h("a", { href: to("rules") }, "← All decisions")),
-      h("h2", chosen[1], " ", h("bdi", brief(chosen[2]))),
+  function showDecision(element, address) {
+    // The first load calls this again.
+    if (!all) return;
+    const found = all.filter((decision) => isAt(decision, address));
+    fillPane(element, backLink("All decisions", to("rules")),
+      h("h2", address[1], " ", brief(address[2])),
       found.length ? found.map(explanation)
         : h("p.quiet", `The decision is no longer among the last ${decisionsMax}.`));
-    focusHeading(detail);
-    return undefined;
   }
 
+  const kinds = [["", "all, denied first"], ["denied", "denied"], ["allowed", "allowed"]];
+  const chooseKind = (kind) => {
+    filter.kind = kind;
+    show();
+  };
   root.className = "split";
   root.append(h("section.list",
-    h("div.toolbar",
-      choice("Decision", [["", "all, denied first"], ["denied", "denied"], ["allowed",
-        "allowed"]], "",
-        (kind) => {
-          filter.kind = kind;
-          show();
-        }),
-      field("Text", text), field("User", user)),
-    summary, list.element), detail);
-  root.classList.toggle("has-detail", chosen !== null);
+    h("div.toolbar", choice("Decision", kinds, "", chooseKind), field("Text", text),
+      field("User", user)),
+    summary, list.element), detail.element);
+  detail.choose(chosen);
 
-  await poll(load, 1000, signal, (error) => { summary.textContent = error.message; });
+  await poll(load, pollMilliseconds, signal, errorIn(summary));
   return (moved) => {
     if (["try", "coverage"].includes(moved[0])) return false;
     chosen = moved.length >= 3 ? moved : null;
-    root.classList.toggle("has-detail", chosen !== null);
     show();
-    showChosen();
+    detail.choose(chosen);
     return true;
   };
 }
@@ -134,10 +141,10 @@ async function showDecisions(root, segments, signal) {
 function explanation(decision) {
   return h("article.card",
     facts([
-      ["Decision", [verdict(decision), decision.isAllowed ? " A rule allows the request."
-        : " No rule allows the request."]],
+      ["Decision", [verdictBadge(decision.isAllowed), decision.isAllowed
+        ? " A rule allows the request." : " No rule allows the request."]],
       ["Request", [decision.method, " ", longText(decision.path, { tag: "code" })]],
-      ["User", h("bdi", brief(caller(decision)))],
+      ["User", brief(caller(decision))],
       ["request.auth", longText(decision.auth, { tag: "code" })],
       ["Time", time(decision.time)],
     ]),
@@ -145,32 +152,30 @@ function explanation(decision) {
     h("p", copyButton("Copy the explanation", decision.text)));
 }
 
-/** The explanation; each rule's line leads to its line in the file. */
+/** An explanation's text; each line of a rule leads to the rule in the file. */
 function reasons(text) {
-  if (text.length > 20_000) return longText(text, { max: 20_000, tag: "pre",
-    label: "explanation" });
+  if (text.length > 20_000) return longBlock(text, "explanation");
   return h("pre.reasons", text.split("\n").flatMap((line) => {
     const match = line.match(/^(\S+:(\d+):\d+)( allow .*)$/);
     if (!match) return [line, "\n"];
     const kind = match[3].endsWith(": true") ? "good" : "bad";
-    return [h("a", { href: to("rules", "coverage", match[2]) }, match[1]), h(`b.${kind}`,
-      match[3]), "\n"];
+    const [, place, number, rule] = match;
+    return [h("a", { href: to("rules", "coverage", number) }, place), h(`b.${kind}`, rule), "\n"];
   }));
 }
 
-// MARK: - Trying a read
+// MARK: Trying a read
 
 function tryRead(root) {
-  const method = h("select", h("option", { value: "get" }, "get a document"),
-    h("option", { value: "list" }, "list a collection"));
+  const method = select([["get", "get a document"], ["list", "list a collection"]]);
   const path = h("input.mono", { required: true, autocomplete: "off", placeholder: "users/tina" });
-  const picker = userPicker({ label: "As", administrator: false });
+  const picker = userPicker();
   const result = h("div", { "aria-live": "polite" });
-  const form = h("form.card", h("p.quiet",
-    "This reads the document or collection as a client would, "
-    + "and explains the decision."),
-  h("div.toolbar", field("Read", method), field("Path", path), picker.element,
-    h("button.primary", { type: "submit" }, "Try")));
+  const form = h("form.card",
+    h("p.quiet", "This reads the document or collection as a client would, "
+      + "and explains the decision."),
+    h("div.toolbar", field("Read", method), field("Path", path), picker.element,
+      h("button.primary", { type: "submit" }, "Try")));
   whenSubmitted(form, run);
   root.append(form, result);
 
@@ -187,14 +192,14 @@ function tryRead(root) {
     try {
       outcome = { found: await firestore(target, isList ? "?pageSize=20" : "", { as }) };
     } catch (error) {
-      if (error.status === 0) throw error;
+      if (error.code === "LOST") throw error;
       outcome = { error };
     }
     const made = (await decisions()).filter((decision) => !former.has(whole(decision))
       && decision.method === method.value && decision.path === target);
-    replace(result, h("h2", "Result"), outcomeText(outcome, isList), made.length
-      ? made.map(explanation)
-      : h("p.quiet", "No rule was evaluated: no rules are loaded, or the request failed before."));
+    replace(result, h("h2", "Result"), outcomeText(outcome, isList),
+      made.length ? made.map(explanation) : h("p.quiet",
+        "No rule was evaluated: no rules are loaded, or the request failed before."));
   }
 
   const decisions = () => hub(`/rules/decisions?limit=${decisionsMax}`);
@@ -203,26 +208,28 @@ function tryRead(root) {
 
 function outcomeText({ found, error }, isList) {
   if (!error) {
-    const documents = found?.documents?.length ?? 0;
-    return h("p", badge("allowed", "good"), isList
-      ? ` The first page has ${count(documents)} ${documents === 1 ? "document" : "documents"}.`
+    return h("p", verdictBadge(true), isList
+      ? ` The first page has ${counted(found?.documents?.length ?? 0, "document")}.`
       : " The document exists.");
   }
-  if (error.code === "NOT_FOUND") return h("p", badge("allowed", "good"),
-    " There is no such document.");
-  return h("p", error.code === "PERMISSION_DENIED" ? badge("denied", "bad") : badge("failed",
-    "bad"), " ",
+  if (error.code === "NOT_FOUND") {
+    return h("p", verdictBadge(true), " There is no such document.");
+  }
+  const isDenied = error.code === "PERMISSION_DENIED";
+  return h("p", isDenied ? verdictBadge(false) : badge("failed", "bad"), " ",
     h("bdi", error.message));
 }
 
-// MARK: - Coverage
+// MARK: Coverage
 
 /** Longer files are cut; each line has several elements. */
 const linesMax = 3000;
 
 async function showCoverage(root, line, signal) {
   const body = h("div");
-  root.append(h("div.toolbar", button("Refresh", () => load())), body);
+  const scrollTo = (line) => body.querySelector(`[data-line="${Number(line)}"]`)
+    ?.scrollIntoView({ block: "center" });
+  root.append(h("div.toolbar", button("Refresh", load)), body);
 
   async function load() {
     let coverage;
@@ -234,27 +241,27 @@ async function showCoverage(root, line, signal) {
       return;
     }
     replace(body, source(coverage));
-    body.querySelector(`[data-line="${Number(line)}"]`)?.scrollIntoView({ block: "center" });
+    scrollTo(line);
   }
 
   await load();
   return (moved) => {
     if (moved[0] !== "coverage") return false;
-    body.querySelector(`[data-line="${Number(moved[1])}"]`)?.scrollIntoView({ block: "center" });
+    scrollTo(moved[1]);
     return true;
   };
 }
 
-const noRules = () => h("div.card", h("h2", "No rules are loaded"),
+const noRules = () => card("No rules are loaded",
   h("p", "Every request is allowed. To load rules, put a file ", h("code", "firestore.rules"),
     " into the folder of the suite (or name another in ", h("code", "firebase.json"), " as ",
     h("code", "firestore.rules"), ") and start the suite without ", h("code", "--no-rules"), "."),
-  h("p", "Rules can also be uploaded: ", h("code",
-    `PUT /emulator/v1/projects/${session.project}:securityRules`),
-    " at Firestore's port, as Firebase's test library does. ",
-    "The suite's ", h("code", "docs/security-rules.md"), " describes it."));
+  h("p", "Rules can also be uploaded: ",
+    h("code", `PUT /emulator/v1/projects/${session.project}:securityRules`),
+    " at Firestore's port, as Firebase's test library does. The suite's ",
+    h("code", "docs/security-rules.md"), " describes it."));
 
-/** The number of evaluations of a condition that were true, were false, or had another result. */
+/** The evaluations of a condition, counted by their results. */
 function tally(node) {
   const sums = { isTrue: 0, isFalse: 0, failed: 0, other: 0 };
   for (const { value, count: number } of node.values ?? []) {
@@ -267,26 +274,38 @@ function tally(node) {
   return sums;
 }
 
-/** The verdict's name in the style, and in words. */
+/** The results of a condition by their class in the style sheet. */
+const resultNames = {
+  both: "both true and false",
+  true: "always true",
+  false: "always false",
+  error: "failed",
+  never: "never evaluated",
+};
+
+/** The result of a condition: its class in the style sheet, and its name. */
 function coverageOf({ isTrue, isFalse, failed, other }) {
-  if (isTrue && isFalse) return ["both", "both true and false"];
-  if (failed) return ["error", "failed"];
-  if (isTrue) return ["true", "always true"];
-  if (isFalse) return ["false", "always false"];
-  return other ? ["both", "evaluated"] : ["never", "never evaluated"];
+  if (!isTrue && !isFalse && !failed && other) return ["both", "evaluated"];
+  const kind = isTrue && isFalse ? "both" : failed ? "error" : isTrue ? "true"
+    : isFalse ? "false" : "never";
+  return [kind, resultNames[kind]];
 }
 
 function counts({ isTrue, isFalse, failed, other }) {
   return [[isTrue, "true"], [isFalse, "false"], [failed, "failed"], [other, "other values"]]
-    .filter(([number]) => number > 0).map(([number, name]) =>
-      `${count(number)}× ${name}`).join(", ");
+    .filter(([number]) => number > 0)
+    .map(([number, name]) => `${count(number)}× ${name}`).join(", ");
 }
 
 function source({ rules, report = [] }) {
   const file = rules.files[0];
   const scalars = Array.from(file.content);
-  const conditions = report.map((node) => ({ node, from: node.sourcePosition.currentOffset,
-    to: node.sourcePosition.endOffset + 1, sums: tally(node) }));
+  const conditions = report.map((node) => ({
+    node,
+    from: node.sourcePosition.currentOffset,
+    to: node.sourcePosition.endOffset + 1,
+    sums: tally(node),
+  }));
   const verdicts = conditions.map(({ sums }) => coverageOf(sums)[0]);
   const never = verdicts.filter((one) => one === "never").length;
   const both = verdicts.filter((one) => one === "both").length;
@@ -299,13 +318,12 @@ function source({ rules, report = [] }) {
       start = index + 1;
     }
   }
-  const legend = [["both", "both true and false"], ["true", "always true"], ["false",
-    "always false"],
-    ["error", "failed"], ["never", "never evaluated"]];
   return h("div",
-    h("p", `${file.name}: of ${count(conditions.length)} conditions, ${count(both)} came out both true and false; `
-      + `${count(never)} ${never === 1 ? "was" : "were"} never evaluated. A button beside a condition shows its parts.`),
-    h("ul.legend", legend.map(([name, text]) => h("li", h(`mark.${name}`, text)))),
+    h("p", `${file.name}: of ${counted(conditions.length, "condition")}, ${count(both)} came out `
+      + `both true and false; ${counted(never, "was", "were")} never evaluated. A button beside a `
+      + "condition shows its parts."),
+    h("ul.legend", Object.entries(resultNames).map(([kind, text]) =>
+      h("li", h(`mark.${kind}`, text)))),
     h("ol.source", lines),
     start < scalars.length && h("p.quiet",
       `The file is longer than ${count(linesMax)} lines; the rest is not shown.`));
@@ -317,7 +335,7 @@ function sourceLine(number, start, end, scalars, conditions) {
   let place = start;
   for (const one of touching) {
     let from = Math.max(one.from, start);
-    // The indentation of a further line belongs to no condition.
+    // The indentation of a condition's next line is not marked.
     while (from < one.to && from < end && scalars[from] === " ") from += 1;
     const until = Math.min(one.to, end);
     if (from < place) continue;
@@ -326,33 +344,34 @@ function sourceLine(number, start, end, scalars, conditions) {
     place = until;
   }
   pieces.push(scalars.slice(place, end).join(""));
-  const line = h("li", { "data-line": number }, h("span.number", String(number)), h("code",
-    pieces));
-  for (const one of touching) if (one.from >= start) line.append(chip(one, scalars));
-  return line;
+  const chips = touching.filter((one) => one.from >= start).map((one) => chip(one, scalars));
+  return h("li", { "data-line": number }, h("span.number", String(number)), h("code", pieces),
+    chips);
 }
 
-/** A button with a condition's counts, which shows those of its parts. */
+/** A button with the counts of a condition, which shows and hides those of its parts. */
 function chip({ node, sums }, scalars) {
-  const [name, text] = coverageOf(sums);
-  const open = h(`button.chip.${name}`, { type: "button", "aria-expanded": "false", onclick() {
+  const [kind, text] = coverageOf(sums);
+  const numbers = counts(sums);
+  const open = h(`button.chip.${kind}`, { type: "button", "aria-expanded": "false", onclick() {
     const isOpen = open.getAttribute("aria-expanded") === "true";
     open.setAttribute("aria-expanded", String(!isOpen));
     if (isOpen) open.nextElementSibling.remove();
     else open.after(h("ul.parts-of", partsOf(node, scalars, 0)));
-  } }, counts(sums) ? `${text}: ${counts(sums)}` : text);
+  } }, numbers ? `${text}: ${numbers}` : text);
   return open;
 }
 
 const partsMax = 100;
+const valuesMax = 20;
 
 function partsOf(node, scalars, depth) {
   const { currentOffset, endOffset } = node.sourcePosition;
   const text = scalars.slice(currentOffset, endOffset + 1).join("");
-  const values = (node.values ?? []).slice(0, 20).map((entry) =>
+  const values = (node.values ?? []).slice(0, valuesMax).map((entry) =>
     h("span", ` ${count(entry.count)}× `, brief(valueText(entry.value), 80)));
-  const own = h("li", h("code", brief(text, 100)), values.length ? values : h("span.quiet",
-    " never evaluated"));
+  const own = h("li", h("code", brief(text, 100)),
+    values.length ? values : h("span.quiet", " never evaluated"));
   own.style.marginInlineStart = `${Math.min(depth, 12)}rem`;
   return [own, ...(node.children ?? []).flatMap((child) => partsOf(child, scalars, depth + 1))]
     .slice(0, partsMax);

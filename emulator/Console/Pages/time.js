@@ -1,26 +1,17 @@
 // The suite's clock, injected faults, and the trigger switch.
 
 import { hub, request } from "./api.js";
-import { button, count, field, h, poll, replace, toast } from "./dom.js";
+import { button, card, checkField, errorIn, field, h, poll, replace, setText,
+  toast } from "./dom.js";
+import { counted, span } from "./format.js";
 
 const pollMilliseconds = 1000;
 
-/** A span of time in words: `1 day 2 h`, `3 min 5 s`. */
-export function span(seconds) {
-  const whole = Math.round(seconds);
-  const parts = [[Math.floor(whole / 86_400), whole >= 172_800 ? "days" : "day"],
-    [Math.floor(whole / 3600) % 24, "h"], [Math.floor(whole / 60) % 60, "min"], [whole % 60, "s"]];
-  const first = parts.findIndex(([number]) => number > 0);
-  if (first < 0) return "0 s";
-  return parts.slice(first, first + 2).filter(([number]) => number > 0)
-    .map(([number, unit]) => `${count(number)} ${unit}`).join(" ");
-}
-
-/** Switches the triggers on or off; turning them off first waits for the events under way. */
+/** Enables or disables the triggers; disabling first waits for the events under way. */
 export const setTriggers = (isEnabled) => request("hub",
   `/functions/${isEnabled ? "enable" : "disable"}BackgroundTriggers`, { method: "PUT" });
 
-/** A plan's faults in words; empty if there are none. */
+/** The faults that are set, in words; empty if there are none. */
 export function faultsInWords(plan) {
   if (!plan) return "";
   const percent = (part) => `${Math.round(part * 1000) / 10} %`;
@@ -36,22 +27,22 @@ export async function render(root, segments, signal) {
     clockCard(signal), triggersCard(signal), faultsCard(signal)));
 }
 
-// MARK: The clock
+// MARK: Clock
 
 function clockCard(signal) {
   const now = h("p.clock-now", "…");
   const ahead = h("p", { role: "status" });
   const progress = h("p.warn", { role: "status", hidden: true });
-  const stop = h("button", { type: "button", hidden: true }, "Stop here");
+  const stop = h("button", { type: "button", hidden: true, onclick: () => jump?.abort() },
+    "Stop here");
   const target = h("input", { type: "datetime-local", step: "1" });
   let jump = null;
 
   function show(clock) {
     const date = new Date(clock.now);
     replace(now, h("time", { datetime: clock.now, title: clock.now }, date.toLocaleString()));
-    const text = clock.aheadSeconds < 1 ? "The suite's time is this machine's time."
-      : `The suite is ${span(clock.aheadSeconds)} ahead of this machine.`;
-    if (ahead.textContent !== text) ahead.textContent = text;
+    setText(ahead, clock.aheadSeconds < 1 ? "The suite's time is this machine's time."
+      : `The suite is ${span(clock.aheadSeconds)} ahead of this machine.`);
     if (!target.value) target.value = localText(new Date(date.getTime() + 3600_000));
   }
 
@@ -59,8 +50,7 @@ function clockCard(signal) {
     if (jump) throw new Error("The clock is already on its way; stop it first.");
     jump = new AbortController();
     progress.hidden = stop.hidden = false;
-    progress.textContent = "Running what becomes due on the way …";
-    stop.onclick = () => jump.abort();
+    setText(progress, "Running what becomes due on the way …");
     try {
       show(await hub("/clock", { body, signal: jump.signal }));
     } catch (error) {
@@ -78,11 +68,9 @@ function clockCard(signal) {
     await advance({ to: date.toISOString() });
   }
 
-  poll(async () => show(await hub("/clock", { signal })), pollMilliseconds, signal, (error) => {
-    ahead.textContent = error.message;
-  });
-  return h("section.card", { "aria-labelledby": "clock-title" },
-    h("h2", { id: "clock-title" }, "Clock"), now, ahead,
+  poll(async () => show(await hub("/clock", { signal })), pollMilliseconds, signal,
+    errorIn(ahead));
+  return card("Clock", now, ahead,
     h("p.quiet", "Retries, tasks, schedules and the times of documents follow this clock. A jump "
       + "runs everything that becomes due, in order. Time never goes back; the next start uses "
       + "the machine's time again. A function that asks the machine for the time does not see "
@@ -95,13 +83,13 @@ function clockCard(signal) {
     h("div.row", progress, stop));
 }
 
-/** A time in the form of `datetime-local`, in the reader's time zone. */
+/** A time in the format of `datetime-local`, in the reader's time zone. */
 function localText(date) {
   const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return shifted.toISOString().slice(0, 19);
 }
 
-// MARK: The trigger switch
+// MARK: Triggers
 
 function triggersCard(signal) {
   const state = h("p", { role: "status" });
@@ -110,7 +98,7 @@ function triggersCard(signal) {
   const action = button("…", async () => {
     const isEnabled = action.dataset.enables === "true";
     isSwitching = true;
-    action.textContent = isEnabled ? "Enabling …" : "Waiting for events under way …";
+    setText(action, isEnabled ? "Enabling …" : "Waiting for events under way …");
     try {
       await setTriggers(isEnabled);
     } finally {
@@ -121,23 +109,21 @@ function triggersCard(signal) {
 
   async function load() {
     const triggers = await hub("/triggers", { signal });
-    const text = triggers.isEnabled ? "Triggers are on." : "Triggers are off.";
-    if (state.textContent !== text) state.textContent = text;
+    setText(state, triggers.isEnabled ? "Triggers are on." : "Triggers are off.");
     state.className = triggers.isEnabled ? "good" : "warn";
-    details.textContent = [
+    setText(details, [
       triggers.offSeconds != null && `Off for ${span(triggers.offSeconds)}; on again by themselves `
         + `in ${span(triggers.onAgainSeconds)}.`,
       triggers.eventsSkipped > 0
-        && `${count(triggers.eventsSkipped)} events reached no function since the start.`,
-    ].filter(Boolean).join(" ");
+        && `${counted(triggers.eventsSkipped, "event")} reached no function since the start.`,
+    ].filter(Boolean).join(" "));
     if (isSwitching) return;
     action.dataset.enables = String(!triggers.isEnabled);
-    action.textContent = triggers.isEnabled ? "Disable triggers" : "Enable triggers";
+    setText(action, triggers.isEnabled ? "Disable triggers" : "Enable triggers");
   }
 
-  poll(load, pollMilliseconds, signal, (error) => { state.textContent = error.message; });
-  return h("section.card", { "aria-labelledby": "triggers-title" },
-    h("h2", { id: "triggers-title" }, "Triggers"), state, details,
+  poll(load, pollMilliseconds, signal, errorIn(state));
+  return card("Triggers", state, details,
     h("p.quiet", "While triggers are off, events of documents and users reach no function, neither "
       + "then nor later, for example while test data is loaded. Tasks and schedules continue."),
     h("div.row", action));
@@ -155,8 +141,7 @@ function faultsCard(signal) {
 
   function show(plan) {
     const words = faultsInWords(plan);
-    const text = words ? `Faults are on: ${words} (seed ${plan.seed}).` : "No faults.";
-    if (state.textContent !== text) state.textContent = text;
+    setText(state, words ? `Faults are on: ${words} (seed ${plan.seed}).` : "No faults.");
     state.className = words ? "warn" : "good";
     if (isFilled) return;
     isFilled = true;
@@ -171,8 +156,12 @@ function faultsCard(signal) {
     if (!/^\d+$/.test(seed.value)) throw new Error("The seed is a whole number from 0.");
     show(await hub("/faults", {
       method: "PUT",
-      body: { seed: Number(seed.value), duplicates: duplicates.value(), drops: drops.value(),
-        reordering: reordering.checked },
+      body: {
+        seed: Number(seed.value),
+        duplicates: duplicates.value(),
+        drops: drops.value(),
+        reordering: reordering.checked,
+      },
     }));
     toast("The faults are set.");
   }
@@ -185,23 +174,22 @@ function faultsCard(signal) {
     show(null);
   }
 
-  poll(async () => show(await hub("/faults", { signal })), pollMilliseconds, signal, (error) => {
-    state.textContent = error.message;
-  });
-  return h("section.card", { "aria-labelledby": "faults-title" },
-    h("h2", { id: "faults-title" }, "Faults"), state,
+  poll(async () => show(await hub("/faults", { signal })), pollMilliseconds, signal,
+    errorIn(state));
+  return card("Faults", state,
     h("p.quiet", "With faults, events arrive twice, late or out of order, as they may in "
       + "production. Nothing is lost: a dropped event is delivered later. Functions that are "
       + "ready for it leave the same data. The seed decides which events are hit, so the same "
       + "writes meet the same faults again."),
     duplicates.element, drops.element,
-    h("div.field", h("label.row", reordering, " Reordering"),
+    h("div.field", checkField("Reordering", reordering),
       h("small", "Events of one document may overtake each other.")),
     field("Seed", seed),
     h("div.row", button("Set the faults", apply, { kind: "primary" }),
       button("Clear the faults", clear)));
 }
 
+/** A slider of percentages with its value beside the label. */
 function slider(label, hint) {
   const input = h("input", { type: "range", min: "0", max: "100", step: "1", value: "0",
     oninput: show });

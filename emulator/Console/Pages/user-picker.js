@@ -1,51 +1,50 @@
-// Chooses whose request it is: the administrator, nobody, or a user.
+// Chooses the user of a request.
 
 import { auth } from "./api.js";
-import { field, h } from "./dom.js";
+import { field, h, select } from "./dom.js";
+import { claimsOf } from "./values.js";
 
-/** Functions have no administrator, so their choice is remembered apart from that of documents. */
-const storageKeys = { administrator: "hearth-user", users: "hearth-caller" };
+const storageKey = "hearth-caller";
+const claimsKey = `${storageKey}-claims`;
+/** The users that are suggested while a person types. */
+const suggestionsMax = 200;
+
+let pickerCount = 0;
 
 /**
- * A control that chooses a user by id, with claims; the last choice is remembered.
+ * A control that chooses a user by ID, with claims, or nobody; the last choice is remembered.
  *
- * Returns the element and `user()`, which is `"owner"`, null or `{uid, claims}`; it throws if the
- * claims are not JSON. `onchange` is called after each change.
+ * `user()` of the result is `{uid, claims}`, or null for nobody; it throws if the input is wrong.
  */
-export function userPicker({ label = "As", administrator = true, onchange = () => {} } = {}) {
-  const storageKey = administrator ? storageKeys.administrator : storageKeys.users;
-  const remembered = localStorage.getItem(storageKey) ?? (administrator ? "owner" : "");
-  const kind = h("select", { onchange: update },
-    administrator && h("option", { value: "owner" }, "administrator"),
-    h("option", { value: "none" }, "nobody (signed out)"),
-    h("option", { value: "user" }, "user …"));
-  const list = h("datalist", { id: `users-${Math.random().toString(36).slice(2)}` });
-  const uid = h("input", { list: list.id, placeholder: "user id", autocomplete: "off",
-    "aria-label": "User id", onchange: update });
-  const claims = h("input", { placeholder: 'claims, such as {"admin": true}', autocomplete: "off",
-    "aria-label": "Claims as JSON", onchange: update });
+export function userPicker(label = "As") {
+  pickerCount += 1;
+  const remembered = localStorage.getItem(storageKey) ?? "";
+  const kind = select([["none", "nobody (signed out)"], ["user", "user …"]],
+    { value: remembered === "none" ? "none" : "user", onchange: keep });
+  const list = h("datalist", { id: `users-${pickerCount}` });
+  const input = (name, properties) =>
+    h("input", { autocomplete: "off", "aria-label": name, onchange: keep, ...properties });
+  const uid = input("User ID", { list: list.id, placeholder: "user ID" });
+  const claims = input("Claims as JSON", { placeholder: 'claims, such as {"admin": true}' });
   if (remembered.startsWith("user:")) {
-    kind.value = "user";
-    uid.value = remembered.slice(5);
-    claims.value = localStorage.getItem(`${storageKey}-claims`) ?? "";
-  } else {
-    kind.value = remembered === "none" || !administrator ? remembered || "user" : "owner";
+    uid.value = remembered.slice("user:".length);
+    claims.value = localStorage.getItem(claimsKey) ?? "";
   }
-  const element = h("span.user-picker", field(label, kind), uid, claims, list);
 
   function show() {
     uid.hidden = claims.hidden = kind.value !== "user";
   }
 
-  async function update() {
+  function keep() {
     show();
     localStorage.setItem(storageKey, kind.value === "user" ? `user:${uid.value}` : kind.value);
-    localStorage.setItem(`${storageKey}-claims`, claims.value);
-    onchange();
+    localStorage.setItem(claimsKey, claims.value);
   }
 
   async function loadUsers() {
-    const found = await auth("/accounts:query", { body: { limit: "200" } }).catch(() => ({}));
+    // Without suggestions, the ID can still be typed.
+    const found = await auth("/accounts:query", { body: { limit: String(suggestionsMax) } })
+      .catch(() => ({}));
     list.replaceChildren(...(found.userInfo ?? []).map((user) =>
       h("option", { value: user.localId }, user.displayName ?? user.email ?? "")));
   }
@@ -53,21 +52,11 @@ export function userPicker({ label = "As", administrator = true, onchange = () =
   show();
   loadUsers();
   return {
-    element,
+    element: h("span.user-picker", field(label, kind), uid, claims, list),
     user() {
-      if (kind.value === "owner") return "owner";
       if (kind.value === "none") return null;
-      if (!uid.value) throw new Error("Enter the user's id, such as tina.");
-      return { uid: uid.value, claims: parsed(claims.value) };
+      if (!uid.value) throw new Error("Enter the user's ID, such as tina.");
+      return { uid: uid.value, claims: claimsOf(claims.value) };
     },
   };
-}
-
-function parsed(claims) {
-  if (!claims.trim()) return {};
-  try {
-    return JSON.parse(claims);
-  } catch (error) {
-    throw new Error(`The claims are not JSON: ${error.message}`);
-  }
 }

@@ -1,6 +1,6 @@
-// Firestore's typed values in the form of its REST API: as texts, as JSON, and back.
+// Firestore's typed values, in the form of its REST API, as texts and as JSON, and back.
 
-import { documentName, session } from "./api.js";
+import { documentName } from "./api.js";
 
 /** The types that a person can choose, with the REST name of each. */
 export const types = {
@@ -9,7 +9,7 @@ export const types = {
   geopoint: "geoPointValue", bytes: "bytesValue", vector: "mapValue", null: "nullValue",
 };
 
-/** The type of a value, by the names of `types`. */
+/** The type of a value, as `types` names it. */
 export function typeOf(value) {
   if (value.mapValue?.fields?.__type__?.stringValue === "__vector__") return "vector";
   const member = Object.keys(value)[0];
@@ -18,9 +18,10 @@ export function typeOf(value) {
 
 const pathPrefix = () => `${documentName()}/`;
 
-const numberText = (value) => (typeof value === "string" ? value : String(value));
+/** The path of a document below the root, from its resource name. */
+export const pathOf = (name) => name.slice(pathPrefix().length);
 
-/** The members of a map or an array with their names; null for other values. */
+/** The members of a map or array with their names or indexes; null for other values. */
 export function members(value) {
   if (typeOf(value) === "map") return Object.entries(value.mapValue.fields ?? {});
   if (typeOf(value) === "array") {
@@ -29,12 +30,12 @@ export function members(value) {
   return null;
 }
 
-/** One line that shows a value; long texts are not cut. */
+/** A value as a text; of a map or array, only the number of members. Long texts are not cut. */
 export function textOf(value) {
   switch (typeOf(value)) {
     case "string": return value.stringValue;
     case "integer": return value.integerValue;
-    case "double": return numberText(value.doubleValue);
+    case "double": return String(value.doubleValue);
     case "boolean": return String(value.booleanValue);
     case "timestamp": return value.timestampValue;
     case "reference": return value.referenceValue.replace(pathPrefix(), "");
@@ -54,7 +55,7 @@ const vectorNumbers = (value) =>
   (value.mapValue.fields.value.arrayValue.values ?? []).map((number) =>
     Number(number.doubleValue ?? number.integerValue));
 
-/** The value that a person has typed as a type; throws an error that says what is wrong. */
+/** The value of a type that a person has typed; the error says what is wrong with the text. */
 export function parse(type, text) {
   switch (type) {
     case "string": return { stringValue: text };
@@ -64,22 +65,27 @@ export function parse(type, text) {
     case "double": {
       const number = text.trim();
       if (["NaN", "Infinity", "-Infinity"].includes(number)) return { doubleValue: number };
-      if (number === "" || Number.isNaN(Number(number))) throw new Error(`"${text}" is not a number.`);
+      if (number === "" || Number.isNaN(Number(number))) {
+        throw new Error(`"${text}" is not a number.`);
+      }
       return { doubleValue: Number(number) };
     }
     case "boolean":
       if (!["true", "false"].includes(text.trim())) throw new Error("Enter true or false.");
       return { booleanValue: text.trim() === "true" };
     case "timestamp": {
-      if (Number.isNaN(Date.parse(text))) {
+      const time = text.trim();
+      if (Number.isNaN(Date.parse(time))) {
         throw new Error(`"${text}" is not a time; write one such as 2026-11-27T09:00:00Z.`);
       }
-      // A text in RFC 3339 is kept, since dates have no microseconds.
-      return { timestampValue: /T.*Z$/.test(text.trim()) ? text.trim() : new Date(text).toISOString() };
+      // JavaScript's dates would lose the microseconds.
+      return { timestampValue: /T.*Z$/.test(time) ? time : new Date(time).toISOString() };
     }
     case "reference": {
       const path = text.trim().replace(/^\//, "");
-      if (path.split("/").length % 2) throw new Error("A reference names a document, such as users/tina.");
+      if (path.split("/").length % 2) {
+        throw new Error("A reference names a document, such as users/tina.");
+      }
       return { referenceValue: path.startsWith("projects/") ? path : `${pathPrefix()}${path}` };
     }
     case "geopoint": {
@@ -94,25 +100,39 @@ export function parse(type, text) {
     case "vector": return fromJSON({ __vector__: json(text) });
     default: {
       const value = fromJSON(json(text));
-      if (typeOf(value) !== type) throw new Error(`This is not JSON of ${type === "map" ? "a map" : "an array"}.`);
+      if (typeOf(value) !== type) {
+        throw new Error(`This is not JSON of ${type === "map" ? "a map" : "an array"}.`);
+      }
       return value;
     }
   }
 }
 
-/** Parses JSON; the error says where it is malformed. */
-export function json(text) {
+/** Parses JSON that a person has typed; the error names it and says where it is malformed. */
+export function json(text, subject = "This is") {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`This is not JSON: ${error.message}`);
+    throw new Error(`${subject} not JSON: ${error.message}`);
   }
 }
 
-/** Types that JSON lacks are objects with one of these members. */
+/** Parses the claims of a user; an empty text stands for none. */
+export function claimsOf(text) {
+  if (!text.trim()) return {};
+  const claims = json(text, "The claims are");
+  if (!isObject(claims)) throw new Error('The claims must be an object, such as {"admin": true}.');
+  return claims;
+}
+
+const isObject = (plain) =>
+  plain !== null && typeof plain === "object" && !Array.isArray(plain);
+
+/** How a person writes the types that JSON lacks. */
 export const jsonHint =
   'Other types: {"__timestamp__": "2026-11-27T09:00:00Z"}, {"__reference__": "users/tina"}, '
-  + '{"__geopoint__": [52.5, 13.4]}, {"__bytes__": "aGk="}, {"__vector__": [1, 0]}, {"__double__": 3}.';
+  + '{"__geopoint__": [52.5, 13.4]}, {"__bytes__": "aGk="}, {"__vector__": [1, 0]}, '
+  + '{"__double__": 3}.';
 
 /** A value as plain JSON; `fromJSON` returns the same value. */
 export function toJSON(value) {
@@ -124,7 +144,8 @@ export function toJSON(value) {
     }
     case "double": {
       const number = value.doubleValue;
-      return typeof number === "string" || Number.isInteger(number) ? { __double__: number } : number;
+      const isPlain = typeof number === "number" && !Number.isInteger(number);
+      return isPlain ? number : { __double__: number };
     }
     case "boolean": return value.booleanValue;
     case "timestamp": return { __timestamp__: value.timestampValue };
@@ -176,32 +197,36 @@ export function fromJSON(plain) {
 
 /** The fields of a document of plain JSON; throws unless it is an object. */
 export function fieldsFromJSON(plain) {
-  if (plain === null || typeof plain !== "object" || Array.isArray(plain)) {
-    throw new Error("A document is a JSON object, such as {\"name\": \"Tina\"}.");
+  if (!isObject(plain)) {
+    throw new Error('A document is a JSON object, such as {"name": "Tina"}.');
   }
   return Object.fromEntries(Object.entries(plain).map(([name, value]) => [name, fromJSON(value)]));
 }
 
-/** A field's name as a part of a field path. */
-export const fieldPath = (name) =>
-  /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
+/** A field's name as a part of a field path, in backticks if it needs them. */
+export const fieldPath = (name) => /^[A-Za-z_]\w*$/.test(name) ? name
+  : `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
 
-// MARK: Queries as code
+// MARK: Queries
 
 const operators = {
   "==": ["EQUAL", "isEqualTo"], "!=": ["NOT_EQUAL", "isNotEqualTo"],
   "<": ["LESS_THAN", "isLessThan"], "<=": ["LESS_THAN_OR_EQUAL", "isLessThanOrEqualTo"],
-  ">": ["GREATER_THAN", "isGreaterThan"], ">=": ["GREATER_THAN_OR_EQUAL", "isGreaterThanOrEqualTo"],
+  ">": ["GREATER_THAN", "isGreaterThan"],
+  ">=": ["GREATER_THAN_OR_EQUAL", "isGreaterThanOrEqualTo"],
   "array-contains": ["ARRAY_CONTAINS", "arrayContains"],
   "array-contains-any": ["ARRAY_CONTAINS_ANY", "arrayContainsAny"],
   "in": ["IN", "in"], "not-in": ["NOT_IN", "notIn"],
 };
 
+/** The operators of filters, as JavaScript's SDK writes them. */
 export const operatorNames = Object.keys(operators);
 
 /**
- * The query of a collection: `filters` with field, operator and value, `order` with field and
- * direction, `isGroup` for all collections of the ID.
+ * The query of a collection in the form of the REST API.
+ *
+ * `filters` have a field, an operator and a value, `order` has a field and a direction; with
+ * `isGroup`, the query covers all collections with the ID.
  */
 export function structuredQuery(collectionID, { filters = [], order, isGroup = false }) {
   const tests = filters.map(({ field, operator, value }) => ({ fieldFilter: {
@@ -229,10 +254,12 @@ function literal(value, language) {
       return language === "swift"
         ? `ISO8601DateFormatter().date(from: ${quoted(value.timestampValue)})!`
         : `new Date(${quoted(value.timestampValue)})`;
-    case "reference":
-      return language === "swift" ? `db.document(${quoted(textOf(value))})` : `doc(db, ${quoted(textOf(value))})`;
+    case "reference": {
+      const path = quoted(textOf(value));
+      return language === "swift" ? `db.document(${path})` : `doc(db, ${path})`;
+    }
     case "array":
-      return `[${(value.arrayValue.values ?? []).map((element) => literal(element, language)).join(", ")}]`;
+      return `[${members(value).map(([, element]) => literal(element, language)).join(", ")}]`;
     default: return language === "swift" ? "NSNull()" : quoted(toJSON(value));
   }
 }
@@ -242,7 +269,8 @@ export function swiftCode(path, { filters = [], order, isGroup = false }) {
   const id = path.split("/").pop();
   const lines = [isGroup ? `db.collectionGroup(${quoted(id)})` : `db.collection(${quoted(path)})`];
   for (const { field, operator, value } of filters) {
-    lines.push(`  .whereField(${quoted(field)}, ${operators[operator][1]}: ${literal(value, "swift")})`);
+    const argument = `${operators[operator][1]}: ${literal(value, "swift")}`;
+    lines.push(`  .whereField(${quoted(field)}, ${argument})`);
   }
   if (order) {
     const descending = order.direction === "DESCENDING" ? ", descending: true" : "";
@@ -254,15 +282,13 @@ export function swiftCode(path, { filters = [], order, isGroup = false }) {
 /** A query as JavaScript for Firebase's SDK. */
 export function javaScriptCode(path, { filters = [], order, isGroup = false }) {
   const id = path.split("/").pop();
-  const source = isGroup ? `collectionGroup(db, ${quoted(id)})` : `collection(db, ${quoted(path)})`;
+  const source = isGroup ? `collectionGroup(db, ${quoted(id)})`
+    : `collection(db, ${quoted(path)})`;
   const parts = filters.map(({ field, operator, value }) =>
     `where(${quoted(field)}, ${quoted(operator)}, ${literal(value, "javascript")})`);
   if (order) {
-    parts.push(`orderBy(${quoted(order.field)}${order.direction === "DESCENDING" ? ', "desc"' : ""})`);
+    const descending = order.direction === "DESCENDING" ? ', "desc"' : "";
+    parts.push(`orderBy(${quoted(order.field)}${descending})`);
   }
   return parts.length ? `query(${[source, ...parts].join(",\n  ")})` : source;
 }
-
-/** The path of a document below the root, from its resource name. */
-export const pathOf = (name) =>
-  name.slice(`projects/${session.project}/databases/(default)/documents/`.length);

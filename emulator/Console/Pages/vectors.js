@@ -1,12 +1,16 @@
 // Vectors: indexes, their records, and what is similar to a record.
 
 import { request } from "./api.js";
-import { ask, attempt, button, count, field, h, replace, table, toast, to } from "./dom.js";
-import { brief, entryList, facts, focusHeading, whenStill,
-  whenSubmitted } from "./entries.js";
-import { copyButton, longText } from "./long-text.js";
+import { ask, attempt, button, codeArea, debounced, facts, field, h, replace, select, setText,
+  table, to, toast, whenSubmitted } from "./dom.js";
+import { backLink, detailPane, entryList, fillPane } from "./entries.js";
+import { count, counted } from "./format.js";
+import { brief, copyButton, longText } from "./long-text.js";
+import { json } from "./values.js";
 
 const idsMax = 100;
+const namespacesShown = 20;
+/** The name of the namespace without a name, as Pinecone's clients show it. */
 const defaultNamespace = "__default__";
 const shown = (namespace) => namespace || defaultNamespace;
 const stored = (namespace) => (namespace === defaultNamespace ? "" : namespace);
@@ -20,8 +24,8 @@ export async function render(root, segments, signal) {
     const { indexes = [] } = await request("vectors", "/indexes", { signal });
     const cards = await Promise.all(indexes.map((index) => indexCard(index, signal)));
     replace(body, cards.length ? h("div.cards", cards)
-      : h("p.quiet", "There is no index yet. A client of Pinecone's API creates one; Psst's functions "
-        + "create theirs with the first message."));
+      : h("p.quiet", "There is no index yet. A client of Pinecone's API creates one; Psst's "
+        + "functions create theirs with the first message."));
   };
   root.append(h("h1", "Vectors"), h("div.toolbar", button("Refresh", load)), body);
   await load();
@@ -33,23 +37,29 @@ async function indexCard(index, signal) {
   const namespaces = Object.entries(stats.namespaces ?? {});
   return h("article.card", h("h2", h("a", { href: to("vectors", index.name) }, brief(index.name))),
     facts([
-      ["Dimension", count(index.dimension)], ["Metric", index.metric],
-      ["Records", count(stats.totalVectorCount)],
-      ["Namespaces", namespaces.length > 0 && h("ul.plain", namespaces.slice(0,
-        20).map(([name, { vectorCount }]) =>
-        h("li", h("a", { href: to("vectors", index.name, shown(name)) }, brief(shown(name))),
+      ...indexFacts(index, stats),
+      ["Namespaces", namespaces.length > 0 && h("ul.plain",
+        namespaces.slice(0, namespacesShown).map(([name, { vectorCount }]) => h("li",
+          h("a", { href: to("vectors", index.name, shown(name)) }, brief(shown(name))),
           `: ${count(vectorCount)}`)),
-      namespaces.length > 20 && h("li", `and ${count(namespaces.length - 20)} more`))],
-      ["Tags", tags(index.tags)],
-      ["Protected", index.deletion_protection === "enabled" ? "yes" : null],
+        namespaces.length > namespacesShown
+          && h("li", `and ${count(namespaces.length - namespacesShown)} more`))],
+      ["Protected", index.deletion_protection === "enabled" && "yes"],
     ]));
 }
 
-const tags = (all) => Object.keys(all ?? {}).length > 0 && h("ul.plain",
-  Object.entries(all).map(([name, value]) =>
-  h("li", brief(name), " = ", brief(value))));
+function indexFacts(index, stats) {
+  const tags = Object.entries(index.tags ?? {});
+  return [
+    ["Dimension", count(index.dimension)],
+    ["Metric", index.metric],
+    ["Records", count(stats.totalVectorCount)],
+    ["Tags", tags.length > 0 && h("ul.plain", tags.map(([name, value]) =>
+      h("li", brief(name), " = ", brief(value))))],
+  ];
+}
 
-// MARK: - One index
+// MARK: One index
 
 async function showIndex(root, segments, signal) {
   const index = segments[0];
@@ -65,21 +75,38 @@ async function showIndex(root, segments, signal) {
   let next = null;
 
   if (!names.includes(namespace)) names.unshift(namespace);
-  const space = h("select", { onchange() {
-    location.hash = to("vectors", index, shown(space.value));
-  } }, names.map((name) =>
-    h("option", { value: name }, `${shown(name)} (${count(counts[name]?.vectorCount ?? 0)})`)));
-  const prefix = h("input.mono", { type: "search", autocomplete: "off", placeholder: "chat id#",
-    oninput: whenStill(() => attempt(load), 250) });
+  const namespaces = names.map((name) =>
+    [name, `${shown(name)} (${count(counts[name]?.vectorCount ?? 0)})`]);
+  const space = select(namespaces, {
+    value: namespace,
+    onchange() {
+      location.hash = to("vectors", index, shown(space.value));
+    },
+  });
+  const prefix = h("input.mono", {
+    type: "search",
+    autocomplete: "off",
+    placeholder: "chat id#",
+    oninput: debounced(() => attempt(load), 250),
+  });
   const summary = h("p.quiet", { role: "status" });
   const list = entryList({
-    label: "Records", key: (id) => id, state: (id) => String(id === chosen),
-    entry: (id) => h("li", h("a.entry", { href: to("vectors", index, shown(namespace), id),
-      "aria-current": id === chosen ? "true" : null }, h("code", brief(id)))),
-    empty: () => prefix.value ? "No id begins with this." : "The namespace has no records.",
+    label: "Records",
+    key: (id) => id,
+    state: (id) => String(id === chosen),
+    entry: (id) => h("li", h("a.entry", {
+      href: to("vectors", index, shown(namespace), id),
+      "aria-current": id === chosen,
+    }, h("code", brief(id)))),
+    empty: () => prefix.value ? "No ID begins with this." : "The namespace has no records.",
   });
-  const more = button("Load more ids", () => page());
-  const detail = h("section.detail", { "aria-label": "Record" });
+  const more = button("Load more IDs", page, { hidden: true });
+  const detail = detailPane(root, {
+    label: "Record",
+    signal,
+    show: (element, id, signal) =>
+      showRecord(element, { index, namespace, id, signal, removed: load }),
+  });
 
   async function page() {
     const query = new URLSearchParams({ limit: idsMax });
@@ -88,13 +115,14 @@ async function showIndex(root, segments, signal) {
     if (next) query.set("paginationToken", next);
     const wanted = `${namespace}\n${prefix.value}`;
     const found = await vectors(index, `vectors/list?${query}`, { signal });
-    // An earlier response must not replace that of a later prefix.
+    // The response for an earlier prefix must not replace that for a later one.
     if (wanted !== `${namespace}\n${prefix.value}`) return;
     ids = [...(next ? ids : []), ...found.vectors.map((one) => one.id)];
     next = found.pagination?.next ?? null;
     list.show(ids);
     more.hidden = !next;
-    summary.textContent = `${count(ids.length)}${next ? " first" : ""} ids`;
+    const number = counted(ids.length, "ID");
+    setText(summary, next ? `The first ${number}` : number);
   }
 
   async function load() {
@@ -104,26 +132,18 @@ async function showIndex(root, segments, signal) {
   }
 
   function showChosen() {
-    root.classList.toggle("has-detail", chosen !== null);
     list.show(ids);
-    replace(detail);
-    if (chosen !== null) {
-      attempt(() => showRecord(detail, { index, namespace, id: chosen, signal, isLeft: (id) =>
-        id !== chosen, removed: load }));
-    }
+    detail.choose(chosen);
   }
 
   root.classList.add("split");
-  root.append(h("div.head", h("p.back-to", h("a", { href: to("vectors") }, "← All indexes")),
-    h("h1", brief(index))),
+  root.append(h("div.head", backLink("All indexes", to("vectors")), h("h1", brief(index))),
     h("section.list",
-    facts([["Dimension", count(description.dimension)], ["Metric", description.metric],
-      ["Records", count(stats.totalVectorCount)], ["Tags", tags(description.tags)]]),
-    h("div.toolbar", field("Namespace", space), field("Id begins with", prefix),
-      button("Refresh", load)),
-    summary, list.element, more), detail);
-  space.value = namespace;
-  more.hidden = true;
+      facts(indexFacts(description, stats)),
+      h("div.toolbar", field("Namespace", space), field("ID begins with", prefix),
+        button("Refresh", load)),
+      summary, list.element, more),
+    detail.element);
   await load();
   showChosen();
   return (moved) => {
@@ -140,83 +160,75 @@ async function showIndex(root, segments, signal) {
   };
 }
 
-// MARK: - One record
+// MARK: One record
 
-async function showRecord(root, { index, namespace, id, signal, isLeft, removed }) {
+async function showRecord(root, { index, namespace, id, signal, removed }) {
   const query = new URLSearchParams({ ids: id });
   if (namespace) query.set("namespace", namespace);
   const found = await vectors(index, `vectors/fetch?${query}`, { signal });
-  if (isLeft(id)) return;
   const record = found.vectors[id];
-  const back = h("p.back", h("a", { href: to("vectors", index, shown(namespace)) },
-    "← All records"));
+  const back = backLink("All records", to("vectors", index, shown(namespace)));
   if (!record) {
-    replace(root, back, h("h2", "No such record"), h("p", "There is no record ", h("code",
-      brief(id)), "."));
-    focusHeading(root);
+    fillPane(root, back, h("h2", "No such record"),
+      h("p", "There is no record ", h("code", brief(id)), "."));
     return;
   }
   const values = record.values ?? [];
   const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
-  const remove = button("Delete …", async () => {
+  const remove = button("Delete", async () => {
     const isDeleted = await ask({
-      title: "Delete this record?", body: h("p", h("code", brief(id))), action: "Delete",
-        isDangerous: true,
-      read: async () => {
-        await vectors(index, "vectors/delete", { body: { ids: [id], namespace } });
-        return true;
-      },
+      title: "Delete this record?",
+      body: h("p", h("code", brief(id))),
+      action: "Delete",
+      isDangerous: true,
+      read: () => vectors(index, "vectors/delete", { body: { ids: [id], namespace } }),
     });
     if (!isDeleted) return;
     toast("The record is deleted.");
     location.hash = to("vectors", index, shown(namespace));
     await removed();
   }, { kind: "danger" });
-  const metadata = Object.entries(record.metadata ?? {});
-  replace(root, back, h("h2", h("code", brief(id))),
-    h("div.row", copyButton("Copy the id", id), copyButton("Copy as JSON", () =>
-      JSON.stringify(record)), remove),
+  const metadata = Object.entries(record.metadata ?? {}).map(([name, value]) =>
+    [h("code", brief(name)), metadataValue(value)]);
+  fillPane(root, back, h("h2", h("code", brief(id))),
+    h("div.row", copyButton("Copy the ID", id),
+      copyButton("Copy as JSON", () => JSON.stringify(record)), remove),
     h("h3", "Metadata"),
-    metadata.length ? table(["Field", "Value"], metadata.map(([name, value]) =>
-      [h("code", brief(name)), metadataValue(value)]))
+    metadata.length ? table(["Field", "Value"], metadata)
       : h("p.quiet", "The record has no metadata."),
     h("h3", "Values"),
-    h("p", `${count(values.length)} dimensions, length ${length.toPrecision(4)}`),
+    h("p", `${counted(values.length, "dimension")}, length ${length.toPrecision(4)}`),
     longText(values.join(", "), { max: 120 }),
     h("h3", "Similar records"), similar(index, namespace, id));
-  focusHeading(root);
 }
 
 const metadataValue = (value) => typeof value === "string" ? longText(value)
   : longText(JSON.stringify(value), { tag: "code" });
 
-/** A search for what is similar to a record. */
+/** The form that searches for records similar to a record. */
 function similar(index, namespace, id) {
   const topK = h("input", { type: "number", min: 1, max: 100, value: 10, required: true });
-  const filter = h("textarea.code", { spellcheck: "false", placeholder: '{"senderId": "tina"}' });
+  const filter = codeArea("", { placeholder: '{"senderId": "tina"}' });
   const result = h("div", { "aria-live": "polite" });
-  const form = h("form", h("div.toolbar", field("Results", topK), h("button.primary",
-    { type: "submit" }, "Search")),
+  const form = h("form",
+    h("div.toolbar", field("Results", topK), h("button.primary", { type: "submit" }, "Search")),
     field("Metadata filter (JSON)", filter,
-      "Such as {\"members\": {\"$in\": [\"tina\"]}}; empty for all records."), result);
+      'Such as {"members": {"$in": ["tina"]}}; empty for all records.'),
+    result);
 
-  async function search() {
+  return whenSubmitted(form, async () => {
     const body = { id, namespace, topK: Number(topK.value), includeMetadata: true };
-    if (filter.value.trim()) {
-      try {
-        body.filter = JSON.parse(filter.value);
-      } catch (error) {
-        throw new Error(`The filter is not JSON: ${error.message}`);
-      }
-    }
+    if (filter.value.trim()) body.filter = json(filter.value, "The filter is");
     const { matches = [] } = await vectors(index, "query", { body });
-    replace(result, matches.length ? table(["Score", "Id", "Metadata"], matches.map((match) => [
+    const rows = matches.map((match) => [
       match.score.toFixed(4),
-      h("a", { href: to("vectors", index, shown(namespace), match.id) }, h("code",
-        brief(match.id))),
-      h("span", brief(match.metadata?.text ?? JSON.stringify(match.metadata ?? {}), 200)),
-    ]), { caption: `${count(matches.length)} similar ${matches.length === 1 ? "record" : "records"}` })
+      h("a", { href: to("vectors", index, shown(namespace), match.id) },
+        h("code", brief(match.id))),
+      brief(match.metadata?.text ?? JSON.stringify(match.metadata ?? {}), 200),
+    ]);
+    replace(result, rows.length
+      ? table(["Score", "ID", "Metadata"], rows,
+        { caption: counted(rows.length, "similar record") })
       : h("p.quiet", "No record matches the filter."));
-  }
-  return whenSubmitted(form, search);
+  });
 }

@@ -1,12 +1,15 @@
 // A list that holds any number of rows and renders only those in sight.
 
 import { h } from "./dom.js";
+import { placeInOrder } from "./live-table.js";
 
 const rowHeight = 30;
-const pageSize = 100;
+/** The number of rows of a page. */
+export const pageSize = 100;
 const pagesMax = 60;
+/** The rows that are rendered above and below those in sight. */
 const overscan = 6;
-// Browsers cap the height of elements; some at 17 million pixels. Beyond this, scrolling is scaled.
+// Some browsers cap the height of elements at 17 million pixels. Beyond this, scrolling is scaled.
 const heightMax = 15_000_000;
 
 let listCount = 0;
@@ -14,10 +17,10 @@ let listCount = 0;
 /**
  * Creates the list.
  *
- * `load(index, previous, signal)` returns page `index` of `pageSize` rows as `{rows, isLast}`;
- * `previous` has the rows of the page before if they are loaded, so that a query can go on behind
- * them. A row has an `id`, unique in the list. `renderRow(row)` returns its content, `choose(row)`
- * is called for a click or the Enter key.
+ * `load(index, previous, signal)` returns page `index` of `pageSize` rows as `{rows, isLast}`. If
+ * the page before is loaded, `previous` has its rows, so that a query can continue after them. A
+ * row has an `id`, unique in the list. `renderRow(row)` returns its content; `choose(row)` is
+ * called for a click or the Enter key.
  */
 export function virtualList({ label, load, renderRow, choose, signal }) {
   listCount += 1;
@@ -79,7 +82,7 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
     const next = new Map();
     for (let index = first; index < last; index += 1) {
       const row = rowAt(index);
-      // Elements stay while their row does: a press and its release have to meet the same one.
+      // Elements stay while their row does: a click needs its press and release on one element.
       const old = items.get(index);
       const item = old && old.row === row ? old.element : makeItem(index, row);
       item.setAttribute("aria-setsize", total);
@@ -90,36 +93,46 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
       next.set(index, { row, element: item });
     }
     flashes = new Set();
-    for (const [index, { element: item }] of items) if (next.get(index)?.element !== item) item.remove();
-    let position = rows.firstChild;
-    for (const { element: item } of next.values()) {
-      if (item === position) position = position.nextSibling;
-      else rows.insertBefore(item, position);
+    for (const [index, { element: item }] of items) {
+      if (next.get(index)?.element !== item) item.remove();
     }
+    placeInOrder(rows, [...next.values()].map(({ element: item }) => item));
     items = next;
-    if (active >= first && active < last) element.setAttribute("aria-activedescendant", `${prefix}-${active}`);
-    else element.removeAttribute("aria-activedescendant");
+    if (active >= first && active < last) {
+      element.setAttribute("aria-activedescendant", `${prefix}-${active}`);
+    } else {
+      element.removeAttribute("aria-activedescendant");
+    }
     request(first, last);
   }
 
   function makeItem(index, row) {
-    return h("div.list-row", { role: "option", id: `${prefix}-${index}`, "aria-posinset": index + 1,
-      onclick: () => pick(index) }, row ? renderRow(row) : h("span.quiet", "…"));
+    return h("div.list-row", {
+      role: "option",
+      id: `${prefix}-${index}`,
+      "aria-posinset": index + 1,
+      onclick: () => pick(index),
+    }, row ? renderRow(row) : h("span.quiet", "…"));
   }
 
   function flash(item) {
     item.classList.remove("flash");
-    // The animation starts anew only if the layout has seen the item without it.
+    // The animation restarts only if the browser has laid out the item without the class.
     void item.offsetWidth;
     item.classList.add("flash");
   }
 
-  /** Loads the pages in sight: at once if they follow what is there, else when scrolling pauses. */
+  function pagesOf(first, last) {
+    const all = [];
+    for (let page = Math.floor(first / pageSize); page * pageSize < last; page += 1) all.push(page);
+    return all;
+  }
+
+  /** Loads the pages in sight: at once if they follow loaded pages, else when scrolling pauses. */
   function request(first, last) {
     clearTimeout(timer);
-    const wanted = [];
-    for (let page = Math.floor(first / pageSize); page * pageSize < last; page += 1) wanted.push(page);
-    // Before the first page, nothing is in sight, and that page is on its way.
+    const wanted = pagesOf(first, last);
+    // Until the first page has arrived, nothing is in sight.
     if (!wanted.length) return;
     for (const [page, controller] of requests) if (!wanted.includes(page)) controller.abort();
     const missing = wanted.filter((page) => !pages.has(page) && !requests.has(page));
@@ -134,7 +147,8 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
     const mine = generation;
     requests.set(page, controller);
     try {
-      const found = await load(page, pages.get(page - 1)?.rows, AbortSignal.any([controller.signal, signal]));
+      const found = await load(page, pages.get(page - 1)?.rows,
+        AbortSignal.any([controller.signal, signal]));
       if (mine !== generation) return;
       keep(page, found);
     } catch (error) {
@@ -147,10 +161,12 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
   function keep(page, { rows: found, isLast }) {
     const before = pages.get(page)?.rows ?? [];
     pages.delete(page);
-    pages.set(page, { rows: found.map((row, index) =>
-      (JSON.stringify(before[index]) === JSON.stringify(row) ? before[index] : row)) });
+    const isSame = (row, index) => JSON.stringify(before[index]) === JSON.stringify(row);
+    pages.set(page, {
+      rows: found.map((row, index) => isSame(row, index) ? before[index] : row),
+    });
     const end = page * pageSize + found.length;
-    // What is loaded is more exact than a count, which may be older.
+    // A loaded page is more exact than a count, which may be older.
     if (isLast && (found.length > 0 || page === 0)) total = end;
     else if (!isLast) total = Math.max(total, end + 1);
     else total = Math.min(total, page * pageSize);
@@ -173,8 +189,14 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
 
   function move(event) {
     const step = Math.max(1, Math.floor(viewport() / rowHeight) - 1);
-    const target = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + step,
-      PageUp: active - step, Home: 0, End: total - 1 }[event.key];
+    const target = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + step,
+      PageUp: active - step,
+      Home: 0,
+      End: total - 1,
+    }[event.key];
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       if (active >= 0) pick(active);
@@ -191,8 +213,7 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
   return {
     element,
     set onerror(handler) { onError = handler; },
-    get total() { return total; },
-    /** The number of rows if it is known from elsewhere, such as a count. */
+    /** Sets the number of rows if it is known from elsewhere, such as a count. */
     set total(number) {
       total = Math.max(number, 0);
       show();
@@ -207,7 +228,7 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
       ids.forEach((id) => flashes.add(id));
       schedule();
     },
-    /** Forgets everything and loads anew from the top. */
+    /** Forgets all rows and loads the first page. */
     async reset() {
       generation += 1;
       requests.forEach((controller) => controller.abort());
@@ -217,18 +238,12 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
       await fetchPage(0);
       show();
     },
-    /** Loads the pages in sight again and keeps the old ones until they are there. */
+    /** Loads the pages in sight again; their old rows stay until the new ones have arrived. */
     async refresh() {
       const [first, last] = visible();
-      const kept = new Map();
-      for (let page = Math.floor(first / pageSize); page * pageSize < Math.max(last, 1); page += 1) {
-        if (pages.has(page)) kept.set(page, pages.get(page));
-      }
-      pages = kept;
-      for (const page of kept.size ? [...kept.keys()] : [0]) await fetchPage(page);
+      const inSight = pagesOf(first, Math.max(last, 1)).filter((page) => pages.has(page));
+      pages = new Map(inSight.map((page) => [page, pages.get(page)]));
+      for (const page of inSight.length ? inSight : [0]) await fetchPage(page);
     },
   };
 }
-
-/** The number of rows of a page. */
-virtualList.pageSize = pageSize;

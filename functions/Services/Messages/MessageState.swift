@@ -16,6 +16,13 @@ struct MessageSource: Equatable, Sendable {
   /// Equal texts have equal vectors.
   var text: String { MetadataLimits.text(message.text) }
 
+  /// Returns true if both have the same record.
+  ///
+  /// Other fields of a chat change with every message, such as its last message.
+  static func == (left: MessageSource, right: MessageSource) -> Bool {
+    left.vectorID == right.vectorID && left.metadata == right.metadata
+  }
+
   /// Creates the message's record in the index.
   ///
   /// All records of messages are created here.
