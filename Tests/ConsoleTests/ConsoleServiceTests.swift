@@ -17,14 +17,12 @@ struct ConsoleServiceTests {
     description: { ["project": "demo-app"] },
     backends: [
       "echo": { request, _ in
-        let token = request.headers[ConsoleServiceTests.token]
+        let token = HTTPField.Name("X-Hearth-Console").flatMap { request.headers[$0] }
         return .text("\(request.method) \(request.head.path ?? "") \(token ?? "no token")")
       },
       "failing": { _, _ in throw StatusError(.aborted, "Try again.") },
     ]
   )
-
-  private static let token = HTTPField.Name("X-Hearth-Console")!
 
   private func respond(
     _ path: String,

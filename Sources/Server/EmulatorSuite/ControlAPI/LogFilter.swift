@@ -14,7 +14,9 @@ struct LogFilter: Sendable {
   /// The trace of the lines; nil for all lines.
   var trace: String?
 
-  /// Parses `function`, `level`, `since` and `trace`; throws `INVALID_ARGUMENT` naming an invalid value.
+  /// Parses `function`, `level`, `since` and `trace`.
+  ///
+  /// Throws `INVALID_ARGUMENT` naming an invalid value.
   init(_ query: QueryParameters) throws {
     function = query["function"]
     trace = query["trace"]
