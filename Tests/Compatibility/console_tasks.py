@@ -156,10 +156,10 @@ def measure_page(page):
 
 def take_pictures(page, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    page.driver.set_window_size(1180, 760)
+    page.driver.set_window_size(1360, 800)
     for name, path, theme, shown in [
-            ("console-home", "", "light", ".view[data-view=home] table"),
-            ("console-firestore", "firestore/chats/tina-carl", "light", ".members"),
+            ("console-home", "", "light", ".view[data-view=home] svg"),
+            ("console-firestore", "firestore/chats/tina-carl/messages", "light", ".list-row"),
             ("console-events", "events", "dark", ".entries a")]:
         page.open()
         page.driver.execute_script("localStorage.setItem('hearth-theme', arguments[0])", theme)
@@ -169,6 +169,10 @@ def take_pictures(page, folder):
             page.click(".entries a", "recordContact")
             page.find(".tree")
         page.wait(lambda: not page.has(".list-row", "…"))
+        if name == "console-firestore":
+            page.click("[aria-label='Documents of chats/tina-carl/messages'] .list-row", "")
+            page.find("[aria-label*='tina-carl/messages/'] .members")
+            page.driver.execute_script("document.querySelector('.columns').scrollLeft = 1e4")
         page.driver.save_screenshot(str(folder / f"{name}.png"))
     page.driver.execute_script("localStorage.setItem('hearth-theme', 'system')")
 

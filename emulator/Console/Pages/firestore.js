@@ -22,7 +22,8 @@ export async function render(root, segments, signal) {
     h("button", { type: "submit" }, "Go"),
     button("Import", importDocuments));
   whenSubmitted(form, () => { location.hash = toPath(trimmed(path.value)); });
-  root.append(h("h1.visually-hidden", "Firestore"), form, findForm(showFound), columns);
+  root.append(h("h1.visually-hidden", "Firestore"),
+    h("div.forms", form, findForm(showFound)), columns);
   let shown = [];
   let found = null;
 
