@@ -194,7 +194,7 @@ def main():
             "FIREBASE_AUTH_EMULATOR_HOST": suite.address("auth"),
             "FIREBASE_EMULATOR_HUB": suite.address("hub"), "HEARTH_TOKEN": suite.token,
             "GCLOUD_PROJECT": conftest.PROJECT}
-        subprocess.run([sys.executable, SAMPLE, "--bulk", str(options.documents)],
+        subprocess.run([sys.executable, SAMPLE, "--messages", "3000", "--bulk", str(options.documents)],
                        env=environment, check=True)
         with started_browser() as driver:
             page = Console(driver, suite)

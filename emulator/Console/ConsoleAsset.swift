@@ -26,6 +26,7 @@ struct ConsoleAsset: Sendable {
     "/api.js": ConsoleAsset(PackageResources.api_js, script),
     "/app.js": ConsoleAsset(PackageResources.app_js, script),
     "/auth.js": ConsoleAsset(PackageResources.auth_js, script),
+    "/decisions.js": ConsoleAsset(PackageResources.decisions_js, script),
     "/document.js": ConsoleAsset(PackageResources.document_js, script),
     "/dom.js": ConsoleAsset(PackageResources.dom_js, script),
     "/entries.js": ConsoleAsset(PackageResources.entries_js, script),

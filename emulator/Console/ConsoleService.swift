@@ -121,7 +121,13 @@ package struct ConsoleService: Sendable {
     let path = rest.dropFirst(name.count)
     head.path = path.hasPrefix("/") ? String(path) : "/" + path
     if let name = Self.tokenHeader { head.headerFields[name] = nil }
-    return try await backend(Request(head: head, body: request.body, hold: request.hold), context)
+    var response = try await backend(
+      Request(head: head, body: request.body, hold: request.hold),
+      context
+    )
+    // A function's response must not act on the console's own site.
+    for name in Self.siteFields { response.headers[name] = nil }
+    return response
   }
 
   // MARK: - Headers
@@ -145,6 +151,9 @@ package struct ConsoleService: Sendable {
     ("cross-origin-resource-policy", "same-origin"),
   ].compactMap { name, value in HTTPField.Name(name).map { ($0, value) } }
 
+  private static let siteFields = ["set-cookie", "clear-site-data", "refresh", "link"].compactMap {
+    HTTPField.Name($0)
+  }
   private static let apiPrefix = "/api/"
   private static let tokenHeader = HTTPField.Name("X-Hearth-Console")
   private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")

@@ -15,6 +15,7 @@ import measurements  # noqa: E402
 from connections import Auth, Firestore, SuiteError, find_hub  # noqa: E402
 from documents import PASSWORD, UNFINISHED, Sample, address  # noqa: E402
 
+MESSAGES = 3000
 LIVE_BATCH = 10  # writes of one request while triggers run
 LIVE_SHARE = 10  # at most one message in so many is written while triggers run
 PROJECT = "demo-psst"
@@ -53,14 +54,15 @@ def arguments():
         description=DESCRIPTION, epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     environment = os.environ.get
-    parser.add_argument("--messages", type=positive, default=3000, metavar="N",
+    parser.add_argument("--messages", type=positive, metavar="N",
                         help="about how many messages (default 3000; each chat has at least one "
                         "conversation, which makes about 200)")
     parser.add_argument("--live", type=not_negative, default=150, metavar="N",
                         help="how many of them, the latest, are written while triggers run "
                         "(default 150, at most a tenth)")
     parser.add_argument("--bulk", type=not_negative, default=0, metavar="N",
-                        help="also write N small documents into `measurements`")
+                        help="write N small documents into `measurements`; without --messages, "
+                        "write nothing else")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other chats (default 1)")
     parser.add_argument("--now", type=moment, metavar="TIME",
                         help="the time that counts as now, such as 2026-11-27T09:00:00Z")
@@ -101,8 +103,9 @@ def moment(text):
 def main():
     options = arguments()
     now = options.now or datetime.datetime.now(datetime.timezone.utc)
-    live = min(options.live, options.messages // LIVE_SHARE)
-    sample = Sample(options.messages, live, options.seed, now)
+    messages = options.messages or MESSAGES
+    live = min(options.live, messages // LIVE_SHARE)
+    sample = Sample(messages, live, options.seed, now)
     if options.answers:
         with open(options.answers, "w", encoding="utf-8") as file:
             json.dump(answers.script(sample), file, ensure_ascii=False, indent=1)
@@ -114,7 +117,8 @@ def main():
         options.firestore or found.get("firestore", FIRESTORE), options.project)
     auth = Auth(options.auth or found.get("auth", AUTH), options.project)
     firestore.check()
-    fill(sample, firestore, auth, hub)
+    if options.messages or not options.bulk:
+        fill(sample, firestore, auth, hub)
     if options.bulk:
         uids = [person["uid"] for person in sample.clients]
         measurements.write(firestore, uids, options.bulk, sample.end)

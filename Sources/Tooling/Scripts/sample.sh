@@ -5,6 +5,10 @@
 # such as --firestore-port 0, and SAMPLE_OPTIONS of sample.py, such as --bulk 1000000.
 set -eu
 
+command -v python3 >/dev/null 2>&1 || {
+  echo 'sample: python3 makes the sample data and is not installed' >&2
+  exit 1
+}
 sample=$PWD/Sources/Tooling/Sample/sample.py
 configuration=$1
 if [ "${2-}" != no-build ]; then
@@ -40,7 +44,7 @@ now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 if [ -x "$binaries/openai-stub" ]; then
   # Each option is a word of its own.
   # shellcheck disable=SC2086
-  python3 "$sample" ${SAMPLE_OPTIONS-} --now "$now" --answers "$folder/answers.json"
+  python3 "$sample" --messages 3000 ${SAMPLE_OPTIONS-} --now "$now" --answers "$folder/answers.json"
   mkfifo "$folder/input" "$folder/output"
   "$binaries/openai-stub" --script "$folder/answers.json" <"$folder/input" >"$folder/output" &
   exec 3>"$folder/input"
@@ -87,7 +91,7 @@ for name, value in values.items():
 eval "$environment"
 
 # shellcheck disable=SC2086
-python3 "$sample" ${SAMPLE_OPTIONS-} --now "$now"
+python3 "$sample" --messages 3000 ${SAMPLE_OPTIONS-} --now "$now"
 echo "  embedding the older messages ..." >&2
 "$binaries/hearth" call backfillEmbeddings --admin \
   --data '{"dryRun": false, "confirm": "backfill"}' >embedded
@@ -151,5 +155,8 @@ In a second terminal:
   python3 $sample --bulk 1000000
 
 Ctrl-C stops it and removes its data. Its log until then: $folder/log
+
+All of this can be done in the browser, too:  http://$console/
+  1 Functions, semanticSearch · 3 Functions, migrateExistingChats · 4 and 5 Events · 6 Firestore
 END
 wait "$suite"

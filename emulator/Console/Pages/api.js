@@ -67,6 +67,9 @@ function idToken({ uid, claims = {} }) {
   return `${part({ alg: "none", typ: "JWT" })}.${part(payload)}.`;
 }
 
+/** JavaScript writes the negative zero as 0; as a text, Firestore takes it for what it is. */
+const signedZero = (_, value) => (Object.is(value, -0) ? "-0" : value);
+
 /**
  * Sends a request to a service and returns the response, whatever its status is.
  *
@@ -84,7 +87,7 @@ export async function send(service, path, { method, body, text, type, as = "owne
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(text !== undefined && type && { "Content-Type": type }),
     },
-    body: body === undefined ? text : JSON.stringify(body),
+    body: body === undefined ? text : JSON.stringify(body, signedZero),
   });
   const url = `/api/${service}${path}`;
   const token = session.token;
@@ -92,7 +95,10 @@ export async function send(service, path, { method, body, text, type, as = "owne
   if (response.status === 401) {
     const error = await errorOf(response.clone());
     if (error.message.includes("console token")) {
-      if (session.token === token) await openSession();
+      if (session.token === token) {
+        await openSession();
+        document.dispatchEvent(new CustomEvent("suite-restarted"));
+      }
       response = await reach(url, options());
     }
   }

@@ -106,6 +106,11 @@ async function reconnect() {
   }
   notice.hidden = true;
   isWaiting = false;
+  await redraw();
+}
+
+/** Shows the view again, since another suite may have other services and data. */
+async function redraw() {
   shown = null;
   frame();
   await route();
@@ -129,6 +134,7 @@ document.getElementById("theme").addEventListener("click", () => {
 // MARK: Start
 
 applyTheme(localStorage.getItem("hearth-theme") ?? "system");
+document.addEventListener("suite-restarted", redraw);
 document.addEventListener("suite-lost", reconnect);
 window.addEventListener("hashchange", route);
 try {

@@ -1,19 +1,20 @@
 // A document: its collections and fields, edited without overwriting the changes of others.
 
-import { firestore, hub, readDocument } from "./api.js";
+import { firestore, readDocument } from "./api.js";
+import { noDecision, readAs } from "./decisions.js";
 import { ask, attempt, button, codeArea, crossButton, field, h, replace, select, tell,
   toPath } from "./dom.js";
 import { count, time } from "./format.js";
 import { copyButton, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
-import { fieldPath, fieldsFromJSON, fieldsToJSON, json, jsonHint, members, parse, textOf, toJSON,
-  typeOf, types } from "./values.js";
+import { documentJSON, fieldPath, fieldsFromJSON, fieldsToJSON, jsonHint, members, parse, textOf,
+  toJSON, typeOf, types } from "./values.js";
 
 const textMax = 300;
 /** The members of a map or array that are shown at once. */
 const membersMax = 100;
 const openMembersMax = 20;
-const collectionsMax = 1000;
+const collectionsMax = 10_000;
 
 /**
  * The column of a document.
@@ -92,47 +93,60 @@ export function documentPanel(path, signal) {
 
   function valueElement(value, type) {
     const text = textOf(value);
-    if (type === "reference") return h("a.value", { href: toPath(text) }, text);
+    // Documents of other databases are not in the console.
+    if (type === "reference" && value.referenceValue !== text) {
+      return h("a.value", { href: toPath(text) }, text);
+    }
     const element = longText(text, { max: textMax, tag: `bdi.value.type-${type}` });
     if (type === "timestamp") element.title = new Date(text).toLocaleString();
     return element;
   }
 
-  /** Edits a field, or a part of it, unless the document has been changed elsewhere meanwhile. */
-  async function change(names, edit) {
+  /**
+   * Edits a field of `base`, or a part of it; `base` is the document that the person has seen.
+   *
+   * It is not `stored`, which follows the changes of others while a dialog is open.
+   */
+  async function change(base, names, edit) {
     const [top] = names;
-    const copy = structuredClone(stored?.fields ?? {});
+    const copy = structuredClone(base?.fields ?? {});
     const holder = names.slice(0, -1).reduce((value, name) =>
       (typeOf(value) === "array" ? value.arrayValue.values : value.mapValue.fields)[name],
     { mapValue: { fields: copy } });
     edit(holder, names.at(-1));
-    await save(copy[top] === undefined ? {} : { [top]: copy[top] }, [top]);
+    await save(base, Object.hasOwn(copy, top) ? { [top]: copy[top] } : {}, [top]);
   }
 
-  async function save(newFields, changedNames) {
+  async function save(base, newFields, changedNames) {
     const parameters = new URLSearchParams();
     changedNames?.forEach((name) => parameters.append("updateMask.fieldPaths", fieldPath(name)));
-    if (stored) parameters.set("currentDocument.updateTime", stored.updateTime);
+    await write(base, parameters, { method: "PATCH", body: { fields: newFields } });
+  }
+
+  /** Writes the document unless it is no longer `base`. */
+  async function write(base, parameters, options) {
+    if (base) parameters.set("currentDocument.updateTime", base.updateTime);
     else parameters.set("currentDocument.exists", "false");
     try {
-      await firestore(path, `?${parameters}`, { method: "PATCH", body: { fields: newFields } });
+      await firestore(path, `?${parameters}`, options);
     } catch (error) {
       if (!["FAILED_PRECONDITION", "ALREADY_EXISTS", "NOT_FOUND"].includes(error.code)) throw error;
       await load();
-      throw new Error("The document has been changed elsewhere meanwhile. Its current fields are "
-        + "shown; look at them and edit again.");
+      throw new Error("The document has been changed elsewhere meanwhile, so nothing is written. "
+        + "Cancel, look at its current fields, and edit again.");
     }
     await load();
   }
 
   async function editMember(names, value) {
+    const base = stored;
     const editor = valueEditor(value);
     await ask({
       title: names.join("."),
       body: editor.element,
       read() {
         const edited = editor.read();
-        return change(names, (holder, name) => {
+        return change(base, names, (holder, name) => {
           if (typeOf(holder) === "array") holder.arrayValue.values[name] = edited;
           else (holder.mapValue.fields ??= {})[name] = edited;
         });
@@ -141,12 +155,13 @@ export function documentPanel(path, signal) {
   }
 
   async function removeMember(names) {
+    const base = stored;
     await ask({
       title: `Delete the field ${names.join(".")}?`,
       body: [],
       action: "Delete",
       isDangerous: true,
-      read: () => change(names, (holder, name) => {
+      read: () => change(base, names, (holder, name) => {
         if (typeOf(holder) === "array") holder.arrayValue.values.splice(name, 1);
         else delete holder.mapValue.fields[name];
       }),
@@ -154,6 +169,7 @@ export function documentPanel(path, signal) {
   }
 
   async function addField() {
+    const base = stored;
     const name = h("input.mono", { required: true, autocomplete: "off" });
     const editor = valueEditor({ stringValue: "" });
     await ask({
@@ -161,34 +177,35 @@ export function documentPanel(path, signal) {
       body: [field("Name", name), editor.element],
       read() {
         if (!name.value) throw new Error("Enter the field's name.");
-        if (stored?.fields?.[name.value]) {
+        if (Object.hasOwn(base?.fields ?? {}, name.value)) {
           throw new Error(`There is a field ${name.value} already.`);
         }
-        return save({ [name.value]: editor.read() }, [name.value]);
+        return save(base, { [name.value]: editor.read() }, [name.value]);
       },
     });
   }
 
   async function editAsJSON() {
-    const text = codeArea(JSON.stringify(fieldsToJSON(stored?.fields ?? {}), null, 2),
+    const base = stored;
+    const text = codeArea(JSON.stringify(fieldsToJSON(base?.fields ?? {}), null, 2),
       { rows: "16" });
     await ask({
       title: id,
       body: field("Fields as JSON", text, jsonHint),
-      read: () => save(fieldsFromJSON(json(text.value))),
+      read: () => save(base, fieldsFromJSON(documentJSON(text.value))),
     });
   }
 
   async function remove() {
-    const isDeleted = await ask({
+    const base = stored;
+    await ask({
       title: `Delete ${id}?`,
       body: [h("p.mono", path),
         ids.length > 0 && h("p", `Its collections (${ids.join(", ")}) stay.`)],
       action: "Delete",
       isDangerous: true,
-      read: () => firestore(path, "", { method: "DELETE" }),
+      read: () => write(base, new URLSearchParams(), { method: "DELETE" }),
     });
-    if (isDeleted) await load();
   }
 
   load();
@@ -222,10 +239,13 @@ export function documentPanel(path, signal) {
 function valueEditor(value) {
   const current = typeOf(value);
   const type = select(Object.keys(types), { value: current });
-  const text = codeArea(editorText(value, current));
+  const text = codeArea(editorText(value, current), { autofocus: true });
+  // The control has other line ends than the value may have.
+  const unchanged = text.value;
   return {
     element: [field("Type", type), field("Value", text, "Maps, arrays and vectors are JSON.")],
-    read: () => parse(type.value, text.value),
+    read: () => (type.value === current && text.value === unchanged
+      ? value : parse(type.value, text.value)),
   };
 }
 
@@ -267,7 +287,7 @@ export async function addDocument(collection) {
       checkID(id.value);
       const path = `${collection}/${id.value}`;
       await firestore(path, "?currentDocument.exists=false",
-        { method: "PATCH", body: { fields: fieldsFromJSON(json(text.value)) } });
+        { method: "PATCH", body: { fields: fieldsFromJSON(documentJSON(text.value)) } });
       return path;
     },
   });
@@ -289,11 +309,16 @@ export async function addCollection(parent) {
   if (name) await addDocument(parent ? `${parent}/${name}` : name);
 }
 
-/** The IDs of the collections below a document or the root; at most 1000. */
+/** The IDs of the collections below a document or the root; at most 10 000. */
 export async function collectionIDs(path, signal) {
-  const found = await firestore(path, ":listCollectionIds",
-    { body: { pageSize: collectionsMax }, signal });
-  return found.collectionIds ?? [];
+  const ids = [];
+  let pageToken;
+  do {
+    const found = await firestore(path, ":listCollectionIds", { body: { pageToken }, signal });
+    ids.push(...found.collectionIds ?? []);
+    pageToken = found.nextPageToken;
+  } while (pageToken && ids.length < collectionsMax);
+  return ids;
 }
 
 // MARK: Rules
@@ -304,21 +329,14 @@ function explainAccess(path) {
   const picker = userPicker("Read it as");
 
   async function decide() {
-    let refusal = null;
-    try {
-      await firestore(path, "", { as: picker.user() });
-    } catch (error) {
-      // The rules have allowed the read of a missing document.
-      if (![401, 403, 404].includes(error.status)) throw error;
-      if (error.status !== 404) refusal = error;
-    }
-    const decisions = await hub("/rules/decisions?limit=20");
-    const decision = decisions.find((one) =>
-      one.path === path && one.isAllowed === !refusal);
+    const { error, decisions: [decision] } = await readAs(path, false, picker.user());
+    // The rules allow the read of a missing document before it is looked for.
+    const isFailed = error && ![401, 403, 404].includes(error.status);
+    const isDenied = decision ? !decision.isAllowed : [401, 403].includes(error?.status);
     replace(result,
-      refusal ? h("p.bad", "Denied.") : h("p.good", "Allowed."),
-      decision ? h("pre", decision.text)
-        : h("p.quiet", refusal?.message ?? "No rules are loaded, so everyone may read it."));
+      isFailed ? h("p.bad", error.message)
+        : isDenied ? h("p.bad", "Denied.") : h("p.good", "Allowed."),
+      decision ? h("pre", decision.text) : h("p.quiet", noDecision));
   }
 
   tell({

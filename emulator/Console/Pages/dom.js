@@ -131,9 +131,16 @@ export function select(options, { value, ...properties } = {}) {
   return element;
 }
 
-/** A text area for JSON; browsers neither check its spelling nor fill it in. */
-export const codeArea = (value = "", properties = {}) =>
-  h("textarea.code", { spellcheck: "false", autocomplete: "off", ...properties, value });
+/** A text area for JSON, not checked for spelling; Enter with Control or Command submits it. */
+export const codeArea = (value = "", properties = {}) => h("textarea.code", {
+  spellcheck: "false",
+  autocomplete: "off",
+  onkeydown(event) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form?.requestSubmit();
+  },
+  ...properties,
+  value,
+});
 
 let fieldCount = 0;
 
@@ -226,20 +233,25 @@ export function whenSubmitted(form, action, onError) {
  * Asks in a modal dialog; resolves with what `read` returns, with true if that is nothing, or with
  * null if the dialog is closed.
  *
- * An error of `read`, such as for malformed input, is shown and the dialog stays. Escape closes it.
+ * An error of `read`, such as for malformed input, is shown and the dialog stays. Escape closes it;
+ * the signal that `read` gets aborts then.
  */
 export function ask({ title, body, action = "Save", isDangerous = false, read = () => true }) {
   return new Promise((resolve) => {
     let result = null;
+    const closed = new AbortController();
     const form = h("form", { method: "dialog" }, body, h("div.actions",
       h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
       h(isDangerous ? "button.danger" : "button.primary", { type: "submit" }, action)));
     whenSubmitted(form, async () => {
-      result = (await read()) ?? true;
+      result = (await read(closed.signal)) ?? true;
       dialog.close();
     });
     const dialog = showDialog(title, form);
-    dialog.addEventListener("close", () => resolve(result));
+    dialog.addEventListener("close", () => {
+      closed.abort();
+      resolve(result);
+    });
   });
 }
 

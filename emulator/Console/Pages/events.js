@@ -28,6 +28,8 @@ export const eventBadge = (event) => badge(event.state, kinds[event.state]);
 
 /** Final states that a person can change by a retry. */
 const isFailed = ({ state }) => state === "failed" || state === "dead";
+/** Events whose last attempt has failed and that are tried again later. */
+const isRetried = ({ state, error }) => state === "pending" && Boolean(error);
 const path = (id, action = "") => `/events/${encodeURIComponent(id)}${action}`;
 
 export async function render(root, segments, signal) {
@@ -88,9 +90,11 @@ export async function render(root, segments, signal) {
     if (filter.state) {
       [problems, others] = [[], await of(filter.state)];
     } else {
-      const [failed, dead, all] = await Promise.all([of("failed"), of("dead"), of("")]);
-      problems = [...failed, ...dead].sort((a, b) => (a.time < b.time ? 1 : -1));
-      others = all.filter((event) => !isFailed(event));
+      const [failed, dead, pending, all] =
+        await Promise.all([of("failed"), of("dead"), of("pending"), of("")]);
+      problems = [...failed, ...dead, ...pending.filter(isRetried)]
+        .sort((a, b) => (a.time < b.time ? 1 : -1));
+      others = all.filter((event) => !isFailed(event) && !isRetried(event));
     }
     isLoaded = true;
     show();
@@ -104,10 +108,14 @@ export async function render(root, segments, signal) {
     if (!isLoaded) return;
     const shown = [...problems, ...others].filter(matches);
     const failed = shown.filter(isFailed).length;
+    const retried = shown.filter(isRetried).length;
     list.show(shown);
-    const place = filter.state ? "" : " (first)";
-    setText(summary, counted(shown.length, "event")
-      + (failed ? `, ${count(failed)} failed or dead${place}` : ""));
+    setText(summary, [
+      others.length >= eventsShown ? `the newest ${counted(shown.length, "event")}`
+        : counted(shown.length, "event"),
+      failed && `${count(failed)} failed or dead`,
+      retried && `${count(retried)} to be tried again`,
+    ].filter(Boolean).join(", "));
   }
 
   async function retryFailed() {
@@ -182,6 +190,7 @@ export async function render(root, segments, signal) {
 async function showEvent(root, id, signal) {
   const state = h("div", { "aria-live": "polite" });
   const logs = h("div");
+  const reason = h("div");
   const chain = h("div");
   let event = null;
   let isGone = false;
@@ -213,9 +222,9 @@ async function showEvent(root, id, signal) {
   const actions = h("div.row", { hidden: true }, retry, discard);
 
   fillPane(root, backLink("All events", to("events")),
-    h("h2", "Event ", h("code", brief(id))), state, actions,
-    h("h3", "What caused it, and what it caused"), chain,
-    h("h3", { id: "event-log" }, "Log lines"), logs);
+    h("h2", "Event ", h("code", brief(id))), state, reason, actions,
+    h("h3", { id: "event-log" }, "Log lines"), logs,
+    h("h3", "What caused it, and what it caused"), chain);
 
   /** Shows that the event is not kept, and stops asking for it. */
   function leave(words) {
@@ -273,7 +282,12 @@ async function showEvent(root, id, signal) {
       replace(chain, causeTree(found, id));
       chain.firstElementChild.scrollLeft = scrollLeft;
     }
-    await showLogs(logs, event, signal);
+    const lines = await showLogs(logs, event, signal);
+    // Clients get no details of a handler's error, so only the log tells it.
+    const told = isFailed(event) || isRetried(event)
+      ? lines.findLast((line) => line.level === "error" || line.metadata.error) : null;
+    replace(reason, told && facts([["Reason",
+      h("div.problem", longText(told.metadata.error ?? told.message, { max: 2000 }))]]));
   }
 
   await poll(loadMore, pollMilliseconds, signal, (error) => {
@@ -412,7 +426,7 @@ async function showLogs(element, event, signal) {
   const lines = await hubLines(`/logs?function=${encodeURIComponent(event.function)}`
     + `&trace=${event.trace ?? ""}&limit=${logLinesMax}`, { signal });
   const text = JSON.stringify(lines);
-  if (element.dataset.seen === text) return;
+  if (element.dataset.seen === text) return lines;
   element.dataset.seen = text;
   const note = lines.length ? "Lines of this function in the event's trace, oldest first."
     : event.attempts || event.state === "running" ? "The function wrote no lines."
@@ -420,4 +434,5 @@ async function showLogs(element, event, signal) {
   replace(element, h("p.quiet", note), lines.length > 0 && h("div.log.log-lines",
     { role: "log", "aria-live": "off", "aria-labelledby": "event-log", tabindex: "0" },
     lines.map((line) => logLine(line))));
+  return lines;
 }

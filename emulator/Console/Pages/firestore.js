@@ -1,16 +1,18 @@
 // Firestore: collections, documents and fields as columns, live.
 
 import { documentName, firestore, hub } from "./api.js";
-import { ask, attempt, button, checkField, crossButton, field, h, poll, replace, select, setText,
-  toast, toPath, whenSubmitted } from "./dom.js";
+import { ask, attempt, button, checkField, crossButton, field, h, poll, problemLine, replace,
+  select, setText, showProblem, toast, toPath, whenSubmitted } from "./dom.js";
 import { addCollection, addDocument, collectionIDs, documentPanel, randomID } from "./document.js";
 import { count, counted } from "./format.js";
-import { fieldsFromJSON, fromJSON, javaScriptCode, json, jsonHint, operatorNames, parse, pathOf,
-  structuredQuery, swiftCode, textOf, types } from "./values.js";
+import { documentJSON, fieldsFromJSON, fromJSON, javaScriptCode, jsonHint, operatorNames, parse,
+  pathOf, structuredQuery, swiftCode, textOf, types } from "./values.js";
 import { pageSize, virtualList } from "./virtual-list.js";
 
 const pollMilliseconds = 1000;
 const writesPerCommit = 400;
+/** A commit may have 10 MiB; a character is at most three bytes. */
+const commitCharactersMax = 3_000_000;
 const detailCharactersMax = 80;
 
 export async function render(root, segments, signal) {
@@ -20,7 +22,7 @@ export async function render(root, segments, signal) {
   const form = h("form.toolbar",
     field("Go to a collection or document", path),
     h("button", { type: "submit" }, "Go"),
-    button("Import", importDocuments));
+    button("Import", () => importDocuments(trimmed(path.value))));
   whenSubmitted(form, () => { location.hash = toPath(trimmed(path.value)); });
   root.append(h("h1.visually-hidden", "Firestore"),
     h("div.forms", form, findForm(showFound)), columns);
@@ -83,13 +85,20 @@ export async function render(root, segments, signal) {
   let sequence = null;
 
   async function follow() {
-    const isFirst = sequence === null;
-    const news = await hub(`/changes${isFirst ? "" : `?after=${sequence}`}`);
-    sequence = news.sequence;
-    if (isFirst) return;
+    if (sequence === null) {
+      ({ sequence } = await hub("/changes", { signal }));
+      return;
+    }
+    const changes = [];
+    let page;
+    do {
+      page = await hub(`/changes?after=${sequence}`, { signal });
+      ({ sequence } = page);
+      changes.push(...page.changes);
+    } while (page.hasMore && page.isComplete);
     for (const column of [...shown, found].filter(Boolean)) {
-      if (!news.isComplete) column.refresh();
-      else if (news.changes.length) column.changed(news.changes);
+      if (!page.isComplete) column.refresh();
+      else if (changes.length) column.changed(changes);
     }
   }
 
@@ -151,7 +160,8 @@ function collectionColumn(path, signal, initial) {
   const metrics = h("small.quiet");
   let query = initial ?? { filters: [] };
   // Only the API's list, which goes page by page, names missing documents that have documents
-  // below them. A collection with such documents is listed; others are queried from any place.
+  // below them. Pages that follow one another are listed; after a jump they are queried, unless
+  // the collection is known to have such documents, because a query's positions lack them.
   let isListed = false;
   let tokens = new Map();
   let chosen = null;
@@ -161,24 +171,27 @@ function collectionColumn(path, signal, initial) {
     load,
     signal,
     renderRow: (row) => [
+      initial && row.detail && h("span", row.detail),
       row.isMissing
         ? h("span.missing", { title: "Not a document itself: it has documents below it" },
           nameOf(row))
-        : h("span", nameOf(row)),
-      row.detail && h("span.detail", row.detail)],
+        : h(initial ? "span.detail" : "span", nameOf(row)),
+      !initial && row.detail && h("span.detail", row.detail)],
     choose: (row) => { location.hash = toPath(row.path); },
   });
-  list.onerror = (error) => toast(error.message, { isError: true });
+  const problem = problemLine();
+  const nothing = h("p.quiet", { role: "status", hidden: true },
+    "No document's field starts with this text. Upper and lower case differ.");
+  list.onerror = (error) => showProblem(problem, error);
 
   const nameOf = ({ path }) => (query.isGroup ? path : path.split("/").at(-1));
   const isPlain = () => !query.filters.length && !query.order && !query.isGroup;
 
   async function load(page, previous, signal) {
-    if (isPlain() && (page === 0 || isListed)) {
-      const found = await listPage(page, signal);
-      if (found) return found;
-    }
-    return queryPage(page, previous, signal);
+    const found = (isPlain() && await listPage(page, signal))
+      || await queryPage(page, previous, signal);
+    showProblem(problem, null);
+    return found;
   }
 
   async function listPage(page, signal) {
@@ -202,12 +215,16 @@ function collectionColumn(path, signal, initial) {
       .map((fieldPath) => ({ fieldPath })) };
     const last = previous?.at(-1);
     // A cursor after the page before costs nothing; an offset has to skip documents.
-    if (last && (query.order || !hasInequality())) {
-      const direction = query.order?.direction ?? "ASCENDING";
-      structured.orderBy = [...(structured.orderBy ?? []),
-        { field: { fieldPath: "__name__" }, direction }];
-      structured.startAt = { before: false,
-        values: [...(query.order ? [last.value] : []), { referenceValue: last.name }] };
+    if (last && hasSimpleOrder(last)) {
+      const { field, direction } = query.order ?? { field: "__name__", direction: "ASCENDING" };
+      const values = [{ referenceValue: last.name }];
+      if (field !== "__name__") {
+        structured.orderBy.push({ field: { fieldPath: "__name__" }, direction });
+        values.unshift(last.value);
+      } else {
+        structured.orderBy = [{ field: { fieldPath: field }, direction }];
+      }
+      structured.startAt = { before: false, values };
     } else if (page > 0) {
       structured.offset = page * pageSize;
     }
@@ -229,9 +246,10 @@ function collectionColumn(path, signal, initial) {
     return { id: pathOf(name), path: pathOf(name), name, value, detail };
   }
 
-  // Without an order, an inequality orders the documents by its field.
-  const hasInequality = () => query.filters.some(({ operator }) =>
-    ["<", "<=", ">", ">=", "!=", "not-in"].includes(operator));
+  // Firestore also orders by the fields of inequalities, which a cursor would need to have.
+  const hasSimpleOrder = (row) => query.filters.every(({ field, operator }) =>
+    !["<", "<=", ">", ">=", "!=", "not-in"].includes(operator) || field === query.order?.field)
+    && (!query.order || query.order.field === "__name__" || row.value !== undefined);
 
   function showMetrics({ planSummary, executionStats }) {
     const used = (planSummary?.indexesUsed ?? []).map((index) =>
@@ -242,9 +260,9 @@ function collectionColumn(path, signal, initial) {
       + `${milliseconds.toFixed(1)} ms for the first page`);
   }
 
-  async function countRows() {
+  async function countRows(counted = query) {
     const body = { structuredAggregationQuery: {
-      structuredQuery: structuredQuery(id, query),
+      structuredQuery: structuredQuery(id, counted),
       aggregations: [{ alias: "n", count: {} }],
     } };
     const found = await firestore(query.isGroup ? "" : parent, ":runAggregationQuery",
@@ -252,14 +270,31 @@ function collectionColumn(path, signal, initial) {
     return Number(found[0].result.aggregateFields.n.integerValue);
   }
 
+  let countedTime = -Infinity;
+  let countMilliseconds = 0;
+  let laterCount;
+
+  /** Counts the documents, but at most a tenth of the time: in large collections it is costly. */
   async function updateCount() {
+    clearTimeout(laterCount);
+    const wait = countedTime + 10 * countMilliseconds - performance.now();
+    if (wait > 0) {
+      laterCount = setTimeout(() => attempt(updateCount), wait);
+      return;
+    }
+    const start = performance.now();
     const found = await countRows();
+    countedTime = performance.now();
+    countMilliseconds = countedTime - start;
     setText(number, count(found));
     if (!isListed) list.total = found;
+    nothing.hidden = !initial || found > 0;
   }
 
+  signal.addEventListener("abort", () => clearTimeout(laterCount));
+
   async function reset() {
-    [isListed, tokens] = [false, new Map()];
+    [isListed, tokens, countedTime] = [false, new Map(), -Infinity];
     setText(metrics, "");
     await attempt(async () => {
       await list.reset();
@@ -280,13 +315,21 @@ function collectionColumn(path, signal, initial) {
     reset();
   });
 
-  reset();
+  /** Scrolls to the chosen document when the column opens at the address of one. */
+  async function locate() {
+    if (!chosen || !isPlain() || list.has(`${path}/${chosen}`)) return;
+    const before = { filters: [{ field: "__name__", operator: "<",
+      value: { stringValue: `${path}/${chosen}` } }] };
+    list.scrollTo(await countRows(before));
+  }
+
+  reset().then(() => attempt(locate));
   return {
     element: h("section.column",
       { "aria-label": initial ? "Documents found" : `Collection ${path}` },
       h("div.column-head", h("h2.mono", initial ? `Found in ${id}` : id), number,
         !initial && [bar.toggle, button("Add", () => addDocument(path))]),
-      bar.element, metrics, list.element),
+      bar.element, metrics, problem, nothing, list.element),
     refresh,
     choose(id) {
       chosen = id;
@@ -310,10 +353,13 @@ function collectionColumn(path, signal, initial) {
   };
 }
 
-/** The value at a field path of plain names. */
+/** The value at a field path, in which names may be quoted by backticks. */
 function valueAt(fields, path) {
   let value = { mapValue: { fields } };
-  for (const name of path.split(".")) value = value?.mapValue?.fields?.[name.replaceAll("`", "")];
+  for (const [, quoted, plain] of path.matchAll(/`((?:[^`\\]|\\.)*)`|([^.`]+)/g)) {
+    const name = plain ?? quoted.replace(/\\(.)/g, "$1");
+    value = value?.mapValue?.fields?.[name];
+  }
   return value;
 }
 
@@ -332,13 +378,13 @@ function findForm(show) {
     localStorage.setItem("hearth-find-collection", collection.value);
     localStorage.setItem("hearth-find-field", name.value);
     const fieldName = name.value.trim();
-    // U+F8FF sorts after nearly all characters, so the range holds what starts with the text.
+    // The last character of Unicode sorts after all others.
     show(collection.value.trim(), {
       isGroup: true,
       order: { field: fieldName, direction: "ASCENDING" },
       filters: [
         { field: fieldName, operator: ">=", value: { stringValue: text.value } },
-        { field: fieldName, operator: "<=", value: { stringValue: `${text.value}\uf8ff` } },
+        { field: fieldName, operator: "<=", value: { stringValue: `${text.value}\u{10FFFF}` } },
       ],
     });
   });
@@ -418,21 +464,25 @@ function queryBar(path, onchange) {
   return { element, toggle };
 }
 
-/** The value of a filter; "automatic" reads it as JSON or, if it is not JSON, as a text. */
+const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d.*)?$/;
+
+/** The value of a filter; "automatic" reads it as JSON, else as a time, else as a text. */
 function valueOf(type, text) {
   if (type !== "automatic") return parse(type, text);
   try {
-    return fromJSON(JSON.parse(text));
+    return fromJSON(documentJSON(text));
   } catch {
-    return { stringValue: text };
+    return isTime.test(text) ? parse("timestamp", text) : { stringValue: text };
   }
 }
 
 // MARK: Import
 
 /** Asks for a JSON file and writes its documents into a collection. */
-async function importDocuments() {
-  const path = h("input.mono", { required: true, placeholder: "users", autocomplete: "off" });
+async function importDocuments(shownPath) {
+  const names = shownPath.split("/");
+  const path = h("input.mono", { required: true, placeholder: "users", autocomplete: "off",
+    value: names.slice(0, names.length - (names.length % 2 ? 0 : 1)).join("/") });
   const file = h("input", { type: "file", accept: ".json,application/json", required: true });
   const progress = h("p", { role: "status" });
   const written = await ask({
@@ -444,17 +494,13 @@ async function importDocuments() {
       progress,
     ],
     action: "Import",
-    async read() {
+    async read(signal) {
       const collection = trimmed(path.value);
       if (collection.split("/").length % 2 === 0) {
         throw new Error("Name a collection, such as users or chats/c/messages.");
       }
-      const plain = json(await file.files[0].text());
-      const entries = Array.isArray(plain)
-        ? plain.map((document) =>
-          [typeof document.id === "string" ? document.id : randomID(), document])
-        : Object.entries(plain);
-      await writeDocuments(collection, entries, (number) => {
+      const entries = documentsOf(documentJSON(await file.files[0].text()));
+      await writeDocuments(collection, entries, signal, (number) => {
         setText(progress, `${count(number)} of ${count(entries.length)} written`);
       });
       return { number: entries.length, collection };
@@ -465,12 +511,32 @@ async function importDocuments() {
   location.hash = toPath(written.collection);
 }
 
-async function writeDocuments(collection, entries, progressed) {
-  for (let start = 0; start < entries.length; start += writesPerCommit) {
-    const writes = entries.slice(start, start + writesPerCommit).map(([id, document]) => ({
-      update: { name: documentName(`${collection}/${id}`), fields: fieldsFromJSON(document) },
-    }));
+/** The documents of an imported file as pairs of ID and fields, all of them checked. */
+function documentsOf(plain) {
+  const entries = Array.isArray(plain)
+    ? plain.map((document) => [String(document?.id ?? randomID()), document])
+    : Object.entries(plain ?? {});
+  const ids = new Set();
+  return entries.map(([id, document]) => {
+    if (!id || id.includes("/")) throw new Error(`"${id}" is no ID: it is empty or has a slash.`);
+    if (ids.has(id)) throw new Error(`Two documents have the ID "${id}".`);
+    ids.add(id);
+    return [id, fieldsFromJSON(document)];
+  });
+}
+
+/** Writes documents batch by batch until the signal aborts. */
+async function writeDocuments(collection, entries, signal, progressed) {
+  let writes = [];
+  let bytes = 0;
+  for (const [index, [id, fields]] of entries.entries()) {
+    writes.push({ update: { name: documentName(`${collection}/${id}`), fields } });
+    bytes += JSON.stringify(fields).length;
+    const isFull = writes.length === writesPerCommit || bytes > commitCharactersMax;
+    if (!isFull && index < entries.length - 1) continue;
+    signal.throwIfAborted();
     await firestore("", ":commit", { body: { writes } });
-    progressed(Math.min(start + writesPerCommit, entries.length));
+    progressed(index + 1);
+    [writes, bytes] = [[], 0];
   }
 }

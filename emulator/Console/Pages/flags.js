@@ -150,7 +150,7 @@ export async function render(root, segments, signal) {
     const { name, raw, group } = one;
     const values = entriesOf(raw, "conditionalValues", false);
     const found = conditions.find((condition) => condition.name === name);
-    const own = found && values[name] ? found : null;
+    const own = found && Object.hasOwn(values, name) ? found : null;
     const percent = found ? percentOf(found.expression) : null;
     const canSlide = !found || percent !== null;
     const effect = h("p");
@@ -181,6 +181,11 @@ export async function render(root, segments, signal) {
       if (event.target.value === "" || !(value >= 0 && value <= 100)) return;
       slider.value = number.value = value;
       add(one);
+      // A flag that is on for everybody cannot be on for a part.
+      if (toggle.checked) {
+        toggle.checked = false;
+        setValue(raw, "defaultValue", false);
+      }
       setPercent(fields, raw, name, value);
       explain();
       changed(name);

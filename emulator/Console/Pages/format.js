@@ -15,6 +15,10 @@ export function duration(seconds) {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
 }
 
+/** A percentile of durations, of which only an upper bound is known. */
+export const bound = (seconds) =>
+  (seconds === null || seconds === undefined ? "–" : `≤ ${duration(seconds)}`);
+
 /** A span of time in its two largest units: `1 day 2 h`, `3 min 5 s`. */
 export function span(seconds) {
   const whole = Math.round(seconds);

@@ -5,7 +5,7 @@ import { card, codeArea, errorIn, facts, field, h, poll, problemLine, replace, s
   whenSubmitted } from "./dom.js";
 import { backLink } from "./entries.js";
 import { eventBadge } from "./events.js";
-import { clockTime, count, counted, duration, time } from "./format.js";
+import { clockTime, count, counted, bound, duration, time } from "./format.js";
 import { failuresCell, functionCell, lastChange, sample, stateCell, stateOf, take,
   watchFunctions } from "./function-stats.js";
 import { liveTable } from "./live-table.js";
@@ -64,9 +64,9 @@ function renderList(root, signal) {
     { title: "Runs", isNumber: true, text: (item) => count(item.stats?.invocations ?? 0) },
     { title: "Failures", isNumber: true, cell: failuresCell },
     { title: "p50", isMinor: true, isNumber: true,
-      text: (item) => duration(item.stats?.p50Seconds) },
+      text: (item) => bound(item.stats?.p50Seconds) },
     { title: "p99", isMinor: true, isNumber: true,
-      text: (item) => duration(item.stats?.p99Seconds) },
+      text: (item) => bound(item.stats?.p99Seconds) },
     { title: "Last", isMinor: true, isNumber: true, text: lastText },
   ], { label: "Functions" });
 
@@ -137,8 +137,8 @@ function figuresText(stats) {
     .map(([name, number]) => `${count(number)} ${outcomeNames[name] ?? name}`);
   return [
     counted(stats.invocations, "run") + (outcomes.length ? ` (${outcomes.join(", ")})` : ""),
-    stats.p50Seconds != null && `p50 ${duration(stats.p50Seconds)}`,
-    stats.p99Seconds != null && `p99 ${duration(stats.p99Seconds)}`,
+    stats.p50Seconds != null && `p50 ${bound(stats.p50Seconds)}`,
+    stats.p99Seconds != null && `p99 ${bound(stats.p99Seconds)}`,
     `${count(stats.running)} running`, `${count(stats.waiting)} waiting`,
     stats.pending > 0 && `${counted(stats.pending, "event")} pending`,
     counted(stats.workers, "worker"),

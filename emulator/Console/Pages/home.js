@@ -2,7 +2,7 @@
 
 import { hub, queue, session } from "./api.js";
 import { button, card, choice, errorIn, h, poll, replace, setText, table, to } from "./dom.js";
-import { count, counted, duration, span } from "./format.js";
+import { count, counted, bound, span } from "./format.js";
 import { failures, failuresCell, functionCell, sample, series, sparkline, stateCell,
   watchFunctions } from "./function-stats.js";
 import { keyedChildren, liveTable } from "./live-table.js";
@@ -262,9 +262,9 @@ function functionsCard(signal) {
       ({ stats }) => count(stats?.invocations ?? 0)) },
     { title: "Failures", isNumber: true, cell: failuresCell },
     { title: "p50", isNumber: true, isMinor: true, cell: plotCell("p50", "Median duration",
-      ({ stats }) => duration(stats?.p50Seconds)) },
+      ({ stats }) => bound(stats?.p50Seconds)) },
     { title: "p99", isNumber: true, isMinor: true, cell: plotCell("p99", "99th percentile",
-      ({ stats }) => duration(stats?.p99Seconds)) },
+      ({ stats }) => bound(stats?.p99Seconds)) },
   ], { label: "Functions" });
 
   watchFunctions(({ functions, stats, time, error }) => {

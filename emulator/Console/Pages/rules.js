@@ -1,15 +1,15 @@
 // Rules: why a request was allowed or denied, trying one, and which conditions were evaluated.
 
-import { firestore, hub, session } from "./api.js";
+import { hub, session } from "./api.js";
 import { badge, button, card, choice, debounced, errorIn, facts, field, h, poll, replace, select,
   setText, to, whenSubmitted } from "./dom.js";
+import { decisionsMax, lastDecisions, noDecision, readAs } from "./decisions.js";
 import { backLink, detailPane, entryList, fillPane, parts } from "./entries.js";
 import { count, counted, time } from "./format.js";
 import { brief, copyButton, longBlock, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
 
 const pollMilliseconds = 1000;
-const decisionsMax = 200;
 
 export async function render(root, segments, signal) {
   const links = [
@@ -77,7 +77,7 @@ async function showDecisions(root, segments, signal) {
   }
 
   async function load() {
-    all = await hub(`/rules/decisions?limit=${decisionsMax}`, { signal });
+    all = await lastDecisions(signal);
     show();
     if (chosen && !detail.element.hasChildNodes()) detail.choose(chosen);
   }
@@ -186,24 +186,10 @@ function tryRead(root) {
       throw new Error(isList ? "A collection's path has an odd number of parts, such as users."
         : "A document's path has an even number of parts, such as users/tina.");
     }
-    const as = picker.user();
-    const former = new Set((await decisions()).map(whole));
-    let outcome;
-    try {
-      outcome = { found: await firestore(target, isList ? "?pageSize=20" : "", { as }) };
-    } catch (error) {
-      if (error.code === "LOST") throw error;
-      outcome = { error };
-    }
-    const made = (await decisions()).filter((decision) => !former.has(whole(decision))
-      && decision.method === method.value && decision.path === target);
+    const outcome = await readAs(target, isList, picker.user());
     replace(result, h("h2", "Result"), outcomeText(outcome, isList),
-      made.length ? made.map(explanation) : h("p.quiet",
-        "No rule was evaluated: no rules are loaded, or the request failed before."));
+      outcome.decisions.length ? outcome.decisions.map(explanation) : h("p.quiet", noDecision));
   }
-
-  const decisions = () => hub(`/rules/decisions?limit=${decisionsMax}`);
-  const whole = (decision) => JSON.stringify(decision);
 }
 
 function outcomeText({ found, error }, isList) {

@@ -35,25 +35,36 @@ export function textOf(value) {
   switch (typeOf(value)) {
     case "string": return value.stringValue;
     case "integer": return value.integerValue;
-    case "double": return String(value.doubleValue);
+    case "double": return numberText(value.doubleValue);
     case "boolean": return String(value.booleanValue);
     case "timestamp": return value.timestampValue;
     case "reference": return value.referenceValue.replace(pathPrefix(), "");
     case "geopoint": {
       const { latitude = 0, longitude = 0 } = value.geoPointValue;
-      return `${latitude}, ${longitude}`;
+      return `${numberText(latitude)}, ${numberText(longitude)}`;
     }
     case "bytes": return value.bytesValue;
-    case "vector": return `[${vectorNumbers(value).join(", ")}]`;
+    case "vector": return JSON.stringify(vectorNumbers(value).map(jsonNumber));
     case "map": return `{${members(value).length}}`;
     case "array": return `[${members(value).length}]`;
     default: return "null";
   }
 }
 
+/** A number as a text; JavaScript writes the negative zero without its sign. */
+const numberText = (number) => (Object.is(number, -0) ? "-0" : String(number));
+
+/** A number for JSON, which as a text keeps the negative zero. */
+const jsonNumber = (number) => (Object.is(number, -0) ? "-0" : number);
+
 const vectorNumbers = (value) =>
   (value.mapValue.fields.value.arrayValue.values ?? []).map((number) =>
     Number(number.doubleValue ?? number.integerValue));
+
+/** A time as RFC 3339 writes it. */
+const internetTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+/** The full name of a document of any database, and its path. */
+const resourceName = /^projects\/[^/]+\/databases\/[^/]+\/documents\/(.+)$/;
 
 /** The value of a type that a person has typed; the error says what is wrong with the text. */
 export function parse(type, text) {
@@ -79,14 +90,15 @@ export function parse(type, text) {
         throw new Error(`"${text}" is not a time; write one such as 2026-11-27T09:00:00Z.`);
       }
       // JavaScript's dates would lose the microseconds.
-      return { timestampValue: /T.*Z$/.test(time) ? time : new Date(time).toISOString() };
+      return { timestampValue: internetTime.test(time) ? time : new Date(time).toISOString() };
     }
     case "reference": {
-      const path = text.trim().replace(/^\//, "");
+      const name = text.trim().replace(/^\//, "");
+      const path = resourceName.exec(name)?.[1] ?? name;
       if (path.split("/").length % 2) {
         throw new Error("A reference names a document, such as users/tina.");
       }
-      return { referenceValue: path.startsWith("projects/") ? path : `${pathPrefix()}${path}` };
+      return { referenceValue: path === name ? `${pathPrefix()}${path}` : name };
     }
     case "geopoint": {
       const [latitude, longitude, ...rest] = text.split(",").map(Number);
@@ -97,9 +109,9 @@ export function parse(type, text) {
     }
     case "bytes": return { bytesValue: text.trim() };
     case "null": return { nullValue: null };
-    case "vector": return fromJSON({ __vector__: json(text) });
+    case "vector": return fromJSON({ __vector__: documentJSON(text) });
     default: {
-      const value = fromJSON(json(text));
+      const value = fromJSON(documentJSON(text));
       if (typeOf(value) !== type) {
         throw new Error(`This is not JSON of ${type === "map" ? "a map" : "an array"}.`);
       }
@@ -117,6 +129,26 @@ export function json(text, subject = "This is") {
   }
 }
 
+/**
+ * Parses the JSON of documents, with its numbers as they are written.
+ *
+ * Integers beyond those of JavaScript stay exact, and a number with a point or an exponent is a
+ * double.
+ */
+export function documentJSON(text) {
+  json(text);
+  return JSON.parse(text, (_, value, context) => {
+    // Browsers before 2025 do not tell the source.
+    const source = context?.source;
+    if (typeof value !== "number" || source === undefined) return value;
+    if (!Number.isFinite(value)) throw new Error(`${source} is too large for a number.`);
+    if (/^-?\d+$/.test(source)) {
+      return Number.isSafeInteger(value) ? value : { __integer__: source };
+    }
+    return Number.isInteger(value) ? { __double__: numberText(value) } : value;
+  });
+}
+
 /** Parses the claims of a user; an empty text stands for none. */
 export function claimsOf(text) {
   if (!text.trim()) return {};
@@ -132,7 +164,7 @@ const isObject = (plain) =>
 export const jsonHint =
   'Other types: {"__timestamp__": "2026-11-27T09:00:00Z"}, {"__reference__": "users/tina"}, '
   + '{"__geopoint__": [52.5, 13.4]}, {"__bytes__": "aGk="}, {"__vector__": [1, 0]}, '
-  + '{"__double__": 3}.';
+  + '{"__double__": "NaN"}. 3 is an integer and 3.0 is a double.';
 
 /** A value as plain JSON; `fromJSON` returns the same value. */
 export function toJSON(value) {
@@ -145,17 +177,17 @@ export function toJSON(value) {
     case "double": {
       const number = value.doubleValue;
       const isPlain = typeof number === "number" && !Number.isInteger(number);
-      return isPlain ? number : { __double__: number };
+      return isPlain ? number : { __double__: jsonNumber(number) };
     }
     case "boolean": return value.booleanValue;
     case "timestamp": return { __timestamp__: value.timestampValue };
     case "reference": return { __reference__: textOf(value) };
     case "geopoint": {
       const { latitude = 0, longitude = 0 } = value.geoPointValue;
-      return { __geopoint__: [latitude, longitude] };
+      return { __geopoint__: [jsonNumber(latitude), jsonNumber(longitude)] };
     }
     case "bytes": return { __bytes__: value.bytesValue };
-    case "vector": return { __vector__: vectorNumbers(value) };
+    case "vector": return { __vector__: vectorNumbers(value).map(jsonNumber) };
     case "map": return fieldsToJSON(value.mapValue.fields ?? {});
     case "array": return (value.arrayValue.values ?? []).map(toJSON);
     default: return null;
@@ -167,17 +199,29 @@ export const fieldsToJSON = (fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, toJSON(value)]));
 
 const markers = {
-  __timestamp__: (text) => parse("timestamp", text),
-  __reference__: (path) => parse("reference", path),
-  __geopoint__: ([latitude, longitude]) => ({ geoPointValue: { latitude, longitude } }),
-  __bytes__: (text) => ({ bytesValue: text }),
+  __timestamp__: (text) => parse("timestamp", String(text)),
+  __reference__: (path) => parse("reference", String(path)),
+  __geopoint__: (numbers) => parse("geopoint", list(numbers).map(markedNumber).join(",")),
+  __bytes__: (text) => ({ bytesValue: String(text) }),
   __integer__: (text) => parse("integer", String(text)),
-  __double__: (number) => ({ doubleValue: number }),
+  __double__: (number) => parse("double", markedNumber(number)),
   __vector__: (numbers) => ({ mapValue: { fields: {
     __type__: { stringValue: "__vector__" },
-    value: { arrayValue: { values: numbers.map((number) => ({ doubleValue: number })) } },
+    value: { arrayValue: {
+      values: list(numbers).map((number) => parse("double", markedNumber(number))),
+    } },
   } } }),
 };
+
+function list(plain) {
+  if (!Array.isArray(plain)) throw new Error("A vector or a place is an array of numbers.");
+  return plain;
+}
+
+/** The text of a number within a marker, which may itself have one. */
+const markedNumber = (plain) =>
+  (isObject(plain) ? String(Object.values(plain)[0]) : typeof plain === "number"
+    ? numberText(plain) : String(plain));
 
 /** The value of plain JSON. */
 export function fromJSON(plain) {
@@ -191,7 +235,8 @@ export function fromJSON(plain) {
   }
   if (Array.isArray(plain)) return { arrayValue: { values: plain.map(fromJSON) } };
   const names = Object.keys(plain);
-  if (names.length === 1 && markers[names[0]]) return markers[names[0]](plain[names[0]]);
+  const [name] = names;
+  if (names.length === 1 && Object.hasOwn(markers, name)) return markers[name](plain[name]);
   return { mapValue: { fields: fieldsFromJSON(plain) } };
 }
 

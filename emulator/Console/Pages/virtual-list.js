@@ -224,6 +224,12 @@ export function virtualList({ label, load, renderRow, choose, signal }) {
       schedule();
     },
     has: (id) => [...pages.values()].some((page) => page.rows.some((row) => row.id === id)),
+    /** Scrolls to a row by its index. */
+    scrollTo(index) {
+      active = Math.min(index, total - 1);
+      scrollToRow(active);
+      schedule();
+    },
     flash(ids) {
       ids.forEach((id) => flashes.add(id));
       schedule();

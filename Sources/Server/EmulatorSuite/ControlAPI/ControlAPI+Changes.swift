@@ -9,6 +9,8 @@ import StorageEngine
 struct ChangesDescription: Codable, Sendable, Hashable {
   /// The sequence to pass as `after` in the next request.
   var sequence: UInt64
+  /// True if there are more changes after `sequence`.
+  var hasMore = false
   /// False if some changes are missing, so that everything shown may be outdated.
   var isComplete: Bool
   /// The changes, in the order of the commits.
@@ -49,6 +51,7 @@ extension ControlAPI {
       let own = records.filter { $0.database == database }
       return ChangesDescription(
         sequence: isEnd ? snapshot.sequence : last,
+        hasMore: !isEnd,
         isComplete: own.allSatisfy { $0.purpose != .discontinuity },
         changes: own.flatMap(\.changes).map {
           .init(path: $0.name.path.description, kind: $0.kind.rawValue)
