@@ -433,14 +433,14 @@ def test_hundreds_of_collections_are_all_listed(driver, tmp_path):
 def test_a_change_far_behind_many_commits_shows_at_once(page, database, name):
     database.document(f"{name}/tina").set({"age": 41})
     page.open(f"firestore/{name}/tina")
-    page.shows("41")
+    page.find(".value", "41", exact=True)
     # The page asks each second; in the meantime there are more commits than one answer holds.
     page.driver.execute_script("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     for number in range(600):
         database.document(f"{name}-others/d{number}").set({"n": number})
     database.document(f"{name}/tina").update({"age": 42})
     page.driver.execute_script("performance.clearResourceTimings(); delete document.hidden")
-    page.shows("42")
+    page.find(".value", "42", exact=True)
     asked = [path for path in page.requests() if path.endswith("/changes")]
     assert len(asked) >= 3
 
@@ -451,13 +451,13 @@ def test_a_page_hidden_during_a_restart_shows_the_new_suite(driver, tmp_path):
         client(suite).document("users/tina").set({"age": 41})
         page = Console(driver, suite)
         page.open("firestore/users/tina")
-        page.shows("41")
+        page.find(".value", "41", exact=True)
         page.driver.execute_script("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     with started(tmp_path, *options) as suite:
         for number in range(3):
             client(suite).document("users/tina").set({"age": 50 + number})
         page.driver.execute_script("delete document.hidden")
-        page.shows("52")
+        page.find(".value", "52", exact=True)
     page.problems()
 
 
@@ -515,9 +515,9 @@ def test_an_edit_of_one_field_keeps_the_others_types(page, database, name):
 def test_changes_show_by_themselves(page, database, name):
     database.document(f"{name}/tina").set({"age": 41})
     page.open(f"firestore/{name}/tina")
-    page.shows("41")
+    page.find(".value", "41", exact=True)
     database.document(f"{name}/tina").update({"age": 42})
-    page.shows("42")
+    page.find(".value", "42", exact=True)
     database.document(f"{name}/carl").set({"age": 30})
     row(page, "carl")
     database.document(f"{name}/carl").delete()
@@ -596,14 +596,14 @@ def test_a_suite_that_stops_and_returns(driver, tmp_path):
         client(suite).document("users/tina").set({"age": 41})
         page = Console(driver, suite)
         page.open("firestore/users/tina")
-        page.shows("41")
+        page.find(".value", "41", exact=True)
     page.shows("The suite does not respond.", "#notice")
     with started(tmp_path, *options, ephemeral=False) as suite:
         # Other ports and another token, and the page has not been loaded anew.
         page.wait(lambda: not page.has("#notice"))
-        page.shows("41")
+        page.find(".value", "41", exact=True)
         client(suite).document("users/tina").update({"age": 42})
-        page.shows("42")
+        page.find(".value", "42", exact=True)
     page.problems()
 
 
