@@ -39,9 +39,9 @@ class Task:
 
     def click(self, selector, text, shown):
         """Clicks and waits until `shown` returns something true."""
-        element = self.page.find(selector, text)
+        self.page.find(selector, text)
         start = time.perf_counter()
-        element.click()
+        self.page.click(selector, text)
         self.page.wait(shown, 60)
         self.seconds.append(time.perf_counter() - start)
 

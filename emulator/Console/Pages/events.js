@@ -201,7 +201,7 @@ async function showEvent(root, id, signal) {
     toast("The event is pending again.");
     await load();
     // Most attempts end sooner than the next poll.
-    for (const wait of [150, 400]) setTimeout(() => loadMore().catch(() => {}), wait);
+    for (const wait of [150, 400, 700]) setTimeout(() => loadMore().catch(() => {}), wait);
   }, { kind: "primary" });
   const discard = button("Discard", async () => {
     await ask({
