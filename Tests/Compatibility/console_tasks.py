@@ -37,11 +37,11 @@ class Task:
         page.find("h1")
         self.requests = len(page.requests())
 
-    def click(self, selector, text, shown):
+    def click(self, selector, text, shown, exact=False):
         """Clicks and waits until `shown` returns something true."""
-        self.page.find(selector, text)
+        self.page.find(selector, text, exact)
         start = time.perf_counter()
-        self.page.click(selector, text)
+        self.page.click(selector, text, exact)
         self.page.wait(shown, 60)
         self.seconds.append(time.perf_counter() - start)
 
@@ -82,7 +82,8 @@ def retry_an_event(page):
     task.click("#navigation a", "Events", lambda: page.has("a.entry", "recordContact"))
     task.click("a.entry", "recordContact", lambda: page.has(".log-lines", "The function failed"))
     before = page.text(".log-lines").count("The function failed")
-    task.click("button", "Retry", lambda: page.text(".log-lines").count("The function failed") > before)
+    task.click("button", "Retry", exact=True,
+               shown=lambda: page.text(".log-lines").count("The function failed") > before)
     task.report()
 
 
