@@ -439,10 +439,12 @@ def test_a_change_far_behind_many_commits_shows_at_once(page, database, name):
     for number in range(600):
         database.document(f"{name}-others/d{number}").set({"n": number})
     database.document(f"{name}/tina").update({"age": 42})
-    page.driver.execute_script("performance.clearResourceTimings(); delete document.hidden")
+    # The page sees this in its next poll, after which there is none.
+    page.driver.execute_script("""
+        const { setTimeout } = window;
+        window.setTimeout = (action, wait) => wait === 1000 ? 0 : setTimeout(action, wait);
+        delete document.hidden;""")
     page.find(".value", "42", exact=True)
-    asked = [path for path in page.requests() if path.endswith("/changes")]
-    assert len(asked) >= 3
 
 
 def test_a_page_hidden_during_a_restart_shows_the_new_suite(driver, tmp_path):
