@@ -159,6 +159,18 @@ def started_with_settings(folder, **settings):
         yield suite
 
 
+@contextlib.contextmanager
+def started_sample(folder):
+    """A suite with the sample functions in a folder; `output` is the file that they write to."""
+    output = folder / "output"
+    output.touch()
+    (folder / ".env").write_text(f"SAMPLE_OUTPUT={output}\n", encoding="utf-8")
+    binary = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
+    with started(folder, "--executable", binary) as suite:
+        suite.output = output
+        yield suite
+
+
 def client(suite):
     """Google's client of the suite's Firestore."""
     os.environ["FIRESTORE_EMULATOR_HOST"] = suite.address("firestore")

@@ -27,12 +27,8 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title=
 def sample(tmp_path_factory):
     """A suite of its own, because the tests move its clock and set faults."""
     folder = tmp_path_factory.mktemp("console")
-    output = folder / "output"
-    output.touch()
-    (folder / ".env").write_text(f"SAMPLE_OUTPUT={output}\n", encoding="utf-8")
     (folder / "firestore.rules").write_text(RULES, encoding="utf-8")
-    with conftest.started(folder, "--executable", SAMPLE) as suite:
-        suite.output = output
+    with conftest.started_sample(folder) as suite:
         yield suite
 
 

@@ -131,9 +131,7 @@ def driver():
 def sample(tmp_path_factory):
     """A suite of functions that fail as their names say, without rules."""
     folder = tmp_path_factory.mktemp("sample")
-    (folder / ".env").write_text(f"SAMPLE_OUTPUT={folder}/output\n", encoding="utf-8")
-    with conftest.started(folder, "--executable", SAMPLE) as suite:
-        suite.output = folder / "output"
+    with conftest.started_sample(folder) as suite:
         yield suite
 
 

@@ -18,11 +18,7 @@ WRITTEN = "google.cloud.firestore.document.v1.written"
 def sample(tmp_path_factory):
     """A suite of its own with the sample functions, and the file that they write to."""
     folder = tmp_path_factory.mktemp("hub")
-    output = folder / "output"
-    output.touch()
-    (folder / ".env").write_text(f"SAMPLE_OUTPUT={output}\n", encoding="utf-8")
-    with conftest.started(folder, "--executable", SAMPLE) as suite:
-        suite.output = output
+    with conftest.started_sample(folder) as suite:
         yield suite
 
 
@@ -256,7 +252,7 @@ def test_an_event_names_the_trace_of_its_log_lines(sample):
     assert hub(sample, "GET", "/hearth/v1/logs?trace=0").text == ""
 
 
-def test_changes_are_told_from_a_commit_on(sample):
+def test_changes_after_a_commit_are_listed(sample):
     def changes(after=None):
         query = "" if after is None else f"?after={after}"
         reply = hub(sample, "GET", f"/hearth/v1/changes{query}")
@@ -267,12 +263,12 @@ def test_changes_are_told_from_a_commit_on(sample):
     start = changes()
     assert start["changes"] == [] and start["isComplete"]
     write(sample, "silent/changed")
-    told = changes(start["sequence"])
-    assert {"path": "silent/changed", "kind": "created"} in told["changes"]
-    assert told["isComplete"] and told["sequence"] > start["sequence"]
-    assert changes(told["sequence"])["changes"] == []
+    later = changes(start["sequence"])
+    assert {"path": "silent/changed", "kind": "created"} in later["changes"]
+    assert later["isComplete"] and later["sequence"] > start["sequence"]
+    assert changes(later["sequence"])["changes"] == []
     # A commit of the future: of a suite that has lost its data since.
-    assert not changes(told["sequence"] + 1000)["isComplete"]
+    assert not changes(later["sequence"] + 1000)["isComplete"]
     assert hub(sample, "GET", "/hearth/v1/changes?after=x").status_code == 400
 
 

@@ -63,9 +63,6 @@ struct ConsoleAsset: Sendable {
     return Response(status: .ok, headers: headers, body: .whole(ByteBuffer(bytes: bytes)))
   }
 
-  /// The total size of the files in bytes.
-  static var bytesTotal: Int { all.values.reduce(0) { $0 + $1.bytes.count } }
-
   /// The 64-bit FNV-1a hash of the bytes, in hexadecimal.
   private static func hash(_ bytes: [UInt8]) -> String {
     String(bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)

@@ -21,6 +21,7 @@ elif [ "$configuration" = auto ]; then
   fi
 fi
 binaries=$PWD/.build/$configuration
+# Below .build, where what a kill leaves behind is found.
 mkdir -p .build/sample
 folder=$(mktemp -d "$PWD/.build/sample/XXXXXX")
 suite=

@@ -200,7 +200,7 @@ async function showEvent(root, id, signal) {
     await hub(path(id, "/retry"), { method: "POST" });
     toast("The event is pending again.");
     await load();
-    // Most attempts end sooner than the next poll.
+    // Most attempts end sooner than the next poll, which also shows the error of these.
     for (const wait of [150, 400, 700]) setTimeout(() => loadMore().catch(() => {}), wait);
   }, { kind: "primary" });
   const discard = button("Discard", async () => {
@@ -283,11 +283,11 @@ async function showEvent(root, id, signal) {
       chain.firstElementChild.scrollLeft = scrollLeft;
     }
     const lines = await showLogs(logs, event, signal);
-    // Clients get no details of a handler's error, so only the log tells it.
-    const told = isFailed(event) || isRetried(event)
+    // Clients get no details of a handler's error, so only the log has them.
+    const last = isFailed(event) || isRetried(event)
       ? lines.findLast((line) => line.level === "error" || line.metadata.error) : null;
-    replace(reason, told && facts([["Reason",
-      h("div.problem", longText(told.metadata.error ?? told.message, { max: 2000 }))]]));
+    replace(reason, last && facts([["Reason",
+      h("div.problem", longText(last.metadata.error ?? last.message, { max: 2000 }))]]));
   }
 
   await poll(loadMore, pollMilliseconds, signal, (error) => {

@@ -180,15 +180,11 @@ extension Suite {
 private struct ConsoleDescription: Encodable, Sendable {
   var project: String
   var services: [String: ServiceAddress]
-  var openTo: String?
-  var serverFile: String?
   var version: String
 
   init(suite: SuiteDescription, version: String) {
     project = suite.project
     services = suite.services
-    openTo = suite.openTo
-    serverFile = suite.serverFile
     self.version = version
   }
 }
