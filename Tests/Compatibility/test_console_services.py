@@ -13,7 +13,6 @@ from selenium.webdriver.support.ui import Select
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 
-SAMPLE = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "SampleFunctions")
 OWNER = {"Authorization": "Bearer owner"}
 HTML = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 TEMPLATE = "remoteConfig/template"
