@@ -355,8 +355,8 @@ func modules() -> [Target] {
         "AuthAccounts", "AuthEmulator", "Console", "DataExport", "Deployment", "DocumentModel",
         "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos",
         "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server",
-        "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
-        "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine",
+        "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation", "JSONText", "LibC",
+        "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine",
         "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex", "WorkerPool", "HTTPTypes",
         "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
       ]
@@ -372,8 +372,8 @@ func topLayer() -> [Target] {
       in: "Sources/Server",
       [
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
-        "FunctionLogs",
-        "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
+        "FunctionLogs", "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
+        "OutboundHTTP",
         "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],

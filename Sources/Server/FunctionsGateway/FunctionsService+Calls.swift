@@ -87,6 +87,7 @@ extension FunctionsService {
   ) -> Response {
     switch result {
     case .success(var reply):
+      FailureReason.remove(from: &reply.head)
       if case .stream(let pieces) = reply.body, endpoint.callableTrigger != nil,
         ServerSentEvents.areWanted(by: head)
       {

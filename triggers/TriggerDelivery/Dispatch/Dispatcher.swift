@@ -472,6 +472,11 @@ final class Dispatcher: Sendable {
       return .outcome(.succeeded(status: status))
     }
     let advice = reply.head.headerFields[RetryAdvice.header].flatMap(RetryAdvice.init)
+    if let reason = FailureReason(of: reply.head) {
+      return .outcome(
+        .handlerFailed("The handler threw: \(reason)", status: status, advice: advice)
+      )
+    }
     // Plain text usually ends with a line feed.
     let text = String(String(buffer: body).prefix(errorCharactersMax)).trimmingLineEnd
     return .outcome(

@@ -44,6 +44,7 @@ package struct FunctionHost: FunctionInvoker {
     self.manifest = try app.manifest()
     self.functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
     self.credentials = credentials
+    if credentials.mode == .emulator { FailureRecorder.captureStacks() }
     let options = functions.mapValues(\.options)
     self.queueing = tasks.map { TaskQueueing(enqueuer: $0, options: options) }
     self.debugFeatures = debugFeatures
@@ -188,9 +189,11 @@ package struct FunctionHost: FunctionInvoker {
     let deadline = requestTimeMax.map { ContinuousClock.now + $0 }
     let timeMax = function.options.timeout ?? .seconds(FunctionLimits.secondsDefault)
     let end = ContinuousClock.now + min(requestTimeMax ?? timeMax, timeMax)
-    var reply = await within(request, scope.logger, until: end) {
+    let failure = FailureRecorder()
+    var reply = await within(request, failure, scope.logger, until: end) {
       await bounded(request) { await function.respond(request, scope) }
     }
+    if credentials.mode == .emulator, let reason = failure.reason { reason.set(on: &reply.head) }
     if case .produced(let produce) = reply.body {
       let timed = deadline.map { deadline in
         TimedBody(
@@ -201,7 +204,7 @@ package struct FunctionHost: FunctionInvoker {
         )
       }
       reply.body = .produced { write in
-        try await within(request, scope.logger, until: end) {
+        try await within(request, failure, scope.logger, until: end) {
           if let timed {
             try await timed.write(with: write, produce)
           } else {
@@ -219,6 +222,7 @@ package struct FunctionHost: FunctionInvoker {
   /// Runs the body of an invocation so that its log lines and writes can be attributed to it.
   private func within<Result>(
     _ request: InvocationRequest,
+    _ failure: FailureRecorder,
     _ logger: Logger,
     until end: ContinuousClock.Instant,
     _ body: () async throws -> Result
@@ -229,7 +233,8 @@ package struct FunctionHost: FunctionInvoker {
       trace: TraceContext(
         traceParent: fields[.traceParent],
         cloudTraceContext: fields[Self.cloudTraceHeader]
-      )
+      ),
+      failure: failure
     )
     return try await RunningInvocation.$current.withValue(invocation) {
       try await EventCause.with(
@@ -294,10 +299,17 @@ package struct RunningInvocation: Sendable {
   package var id: String
   /// The request's position in a trace; nil if the request names no trace.
   package var trace: TraceContext?
+  /// The recorder of the error that the handler throws.
+  package var failure: FailureRecorder
 
-  package init(id: String, trace: TraceContext? = nil) {
+  package init(
+    id: String,
+    trace: TraceContext? = nil,
+    failure: FailureRecorder = FailureRecorder()
+  ) {
     self.id = id
     self.trace = trace
+    self.failure = failure
   }
 
   /// The invocation of the current task.

@@ -7,6 +7,7 @@ import HTTPSupport
 import HTTPTypes
 import Identifiers
 import Identity
+import Invocation
 import Manifests
 import NIOCore
 import StatusCodes
@@ -123,7 +124,10 @@ extension ControlAPI {
       encoding: FireOutcome(
         succeeded: succeeded,
         milliseconds: Int(elapsed / .milliseconds(1)),
-        error: succeeded ? nil : "HTTP \(reply.head.status.code) \(text)"
+        error: succeeded
+          ? nil
+          : FailureReason(of: reply.head)?.description
+            ?? "HTTP \(reply.head.status.code) \(text)"
       )
     )
   }

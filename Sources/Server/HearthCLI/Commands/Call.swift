@@ -2,7 +2,9 @@ import ArgumentParser
 import DocumentModel
 import EmulatorSuite
 import Foundation
+import FunctionLogs
 import HTTPMessages
+import Identifiers
 import Identity
 import JSONText
 import Manifests
@@ -15,7 +17,8 @@ struct Call: AsyncParsableCommand {
     usage: "hearth call <name> [--data <json>] [--as <user>] [<options>]",
     discussion: """
       The result goes to stdout as JSON; an error of the function goes to stderr with its \
-      details, exit code 1. Without --as and --admin the caller is not signed in.
+      details, exit code 1. For INTERNAL, which hides the error from clients, the error and the \
+      place that threw it follow from the log. Without --as and --admin the caller is not signed in.
 
         hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
         hearth call assignPlan --as tina --claims '{"role": "trainer"}' --data @plan.json
@@ -93,18 +96,68 @@ struct Call: AsyncParsableCommand {
     guard function.kind == .callable, let url = function.url else {
       throw CommandError("\(name) is not a callable: \(Self.invocationHint(function))")
     }
-    var headers: OutboundHeaders = ["content-type": "application/json"]
+    let trace = Trace()
+    var headers: OutboundHeaders = [
+      "content-type": "application/json", "traceparent": trace.parent,
+    ]
     if let user { headers["authorization"] = "Bearer " + (try await token(for: user, client)) }
     if admin { headers["authorization"] = "Bearer owner" }
     var request = OutboundRequest(method: "POST", url: url, headers: headers)
     request.body = Array(#"{"data":"#.utf8) + data + Array("}".utf8)
     request.timeout = nil
-    if stream {
-      try await reportStream(request)
-    } else {
-      try report(try await OutboundClient().send(request))
+    do {
+      if stream {
+        try await reportStream(request)
+      } else {
+        try report(try await OutboundClient().send(request))
+      }
+    } catch let failure as CallFailure {
+      guard failure.status == "INTERNAL", let reason = await reason(of: trace, client) else {
+        throw CommandError(failure.text)
+      }
+      throw CommandError(failure.text + "\n" + reason)
     }
   }
+
+  /// The trace that the call begins, which finds its log lines.
+  private struct Trace {
+    let id = (0..<2).map { _ in UInt64.random(in: 1 ... .max).hexDigits }.joined()
+
+    /// The W3C header `traceparent`.
+    var parent: String { "00-\(id)-\(UInt64.random(in: 1 ... .max).hexDigits)-01" }
+  }
+
+  /// A function's error for its caller.
+  private struct CallFailure: Error {
+    var status: String
+    var text: String
+  }
+
+  /// Returns the error that the log has for a call, and the place that threw it.
+  ///
+  /// The line arrives on its own way, so it may come a moment after the response.
+  private func reason(of trace: Trace, _ client: ControlClient) async -> String? {
+    for _ in 0..<Self.readsMax {
+      // The call's own failure is reported in any case.
+      let lines = try? await client.data(
+        "GET",
+        "/hearth/v1/logs?trace=\(trace.id)&level=error&function=\(name.percentEncoded)"
+      )
+      for line in (lines ?? []).split(separator: UInt8(ascii: "\n")) {
+        guard let entry = try? JSONDecoder().decode(FunctionLogEntry.self, from: Data(line)),
+          let error = entry.metadata["error"]
+        else { continue }
+        let place = entry.metadata["place"].map { "\nthrown at \($0)" } ?? ""
+        return "The handler threw: \(error)\(place)".indented(by: 2)
+      }
+      // A cancelled sleep only ends the wait earlier.
+      try? await Task.sleep(for: Self.readInterval)
+    }
+    return nil
+  }
+
+  private static let readsMax = 20
+  private static let readInterval = Duration.milliseconds(50)
 
   /// Prints the chunks of an event stream as they arrive, then the result.
   private func reportStream(_ request: OutboundRequest) async throws {
@@ -170,7 +223,7 @@ struct Call: AsyncParsableCommand {
     else { throw CommandError("HTTP \(response.status): \(response.text.indented(by: 2))") }
     var text = "\(status): \(error["message"] as? String ?? "")".indented(by: 2)
     if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
-    throw CommandError(text)
+    throw CallFailure(status: status, text: text)
   }
 
   private static func pretty(_ json: Any) throws -> String {
