@@ -239,7 +239,7 @@ func modules() -> [Target] {
       "WorkerPool",
       in: "Sources/Server",
       [
-        "FlowControl", "FunctionLogs", "HTTPMessages", "Invocation", "JSONText", "LibC",
+        "FlowControl", "FunctionLogs", "HTTPMessages", "Identity", "Invocation", "JSONText", "LibC",
         "Manifests", "StatusCodes", "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore",
         "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "Subprocess", "SystemPackage",
       ]

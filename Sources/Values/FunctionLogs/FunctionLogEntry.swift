@@ -11,6 +11,8 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
   /// The id of the invocation's trace, if the line contains one.
   package var trace: String?
   package var metadata: [String: String]
+  /// The end of the invocation that the line reports; nil for lines of functions and workers.
+  package var end: InvocationEnd?
 
   package init(
     time: String,
@@ -19,7 +21,8 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
     message: String,
     invocation: String? = nil,
     trace: String? = nil,
-    metadata: [String: String] = [:]
+    metadata: [String: String] = [:],
+    end: InvocationEnd? = nil
   ) {
     self.trace = trace
     self.time = time
@@ -28,5 +31,6 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
     self.message = message
     self.invocation = invocation
     self.metadata = metadata
+    self.end = end
   }
 }

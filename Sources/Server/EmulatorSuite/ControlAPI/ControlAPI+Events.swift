@@ -10,7 +10,7 @@ import WorkerPool
 
 /// Function logs, event deliveries, and waiting for deliveries.
 extension ControlAPI {
-  /// Handles `GET /hearth/v1/logs?function=&level=&since=&trace=&limit=&follow=true`; oldest first.
+  /// Handles `GET /hearth/v1/logs`, oldest first; see `LogFilter` for the query.
   func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
     let filter = try LogFilter(query)
     let limit = try query.number("limit", in: 0...Self.linesMax) ?? 200

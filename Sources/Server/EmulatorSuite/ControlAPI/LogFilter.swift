@@ -14,12 +14,16 @@ struct LogFilter: Sendable {
   /// The trace of the lines; nil for all lines.
   var trace: String?
 
-  /// Parses `function`, `level`, `since` and `trace`.
+  /// True if the lines about ended invocations are left out.
+  var isQuiet: Bool
+
+  /// Parses `function`, `level`, `since`, `trace` and `quiet`.
   ///
   /// Throws `INVALID_ARGUMENT` naming an invalid value.
   init(_ query: QueryParameters) throws {
     function = query["function"]
     trace = query["trace"]
+    isQuiet = query["quiet"] == "true"
     if let name = query["level"] {
       guard let level = Logger.Level(rawValue: name) else {
         let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
@@ -40,11 +44,12 @@ struct LogFilter: Sendable {
     }
   }
 
-  /// True if neither level, time nor trace restricts the lines.
-  var takesAll: Bool { level == nil && since == nil && trace == nil }
+  /// True if nothing but the function restricts the lines.
+  var takesAll: Bool { level == nil && since == nil && trace == nil && !isQuiet }
 
-  /// True if a line passes the level, the time and the trace; the function is not checked.
+  /// True if a line passes everything but the function, which is not checked.
   func takes(_ entry: FunctionLogEntry) -> Bool {
+    if isQuiet, entry.end != nil { return false }
     if let level, (Logger.Level(rawValue: entry.level) ?? .info) < level { return false }
     if let since, entry.time < since { return false }
     if let trace, entry.trace != trace { return false }

@@ -124,6 +124,9 @@ struct SuiteParts {
     fleet = WorkerFleet(
       configuration: .init(environment: configuration.environment),
       log: logs,
+      journal: InvocationJournal(log: logs) { [time] in
+        time.offset == .zero ? nil : time.now.description
+      },
       logger: logger("workers")
     )
     auth = AuthService(

@@ -7,15 +7,17 @@ import Logging
 /// `hearth logs`, also `hearth functions logs`: prints the log lines of functions.
 struct Logs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print what functions logged, oldest first.",
+    abstract: "Print what functions logged and how they ended, oldest first.",
     usage: "hearth logs [<name>] [--since <time|duration>] [--follow] [<options>]",
     discussion: """
       Also called `hearth functions logs`. Lines are kept across restarts; --since takes a time \
       such as 2026-11-21T07:00:00Z, or how long ago: 30s, 10m, 2h, 1d. Crashes are lines of level \
-      error, with the places in the code that led there.
+      error, with the places in the code that led there. Each invocation adds a line with its \
+      outcome, its time and its caller; --quiet leaves these lines out.
 
         hearth logs --follow
         hearth logs embedMessage --level warning --since 10m
+        hearth logs --quiet --follow
         hearth logs --function embedMessage --json | jq .message
       """
   )
@@ -40,6 +42,9 @@ struct Logs: AsyncParsableCommand {
   @Flag(help: "Continue with new lines as they come.")
   var follow = false
 
+  @Flag(help: "Leave out the lines about ended invocations.")
+  var quiet = false
+
   @Flag(help: "Print each line as a JSON object.")
   var json = false
 
@@ -60,6 +65,7 @@ struct Logs: AsyncParsableCommand {
     let client = try await suite.connect()
     var query = "?limit=\(limit)&follow=\(follow)"
     let name = self.name ?? function
+    if quiet { query += "&quiet=true" }
     if let name { query += "&function=\(name.percentEncoded)" }
     if let level { query += "&level=\(level)" }
     if let time = since.flatMap({ Self.time($0, now: Date()) }) {
@@ -85,7 +91,7 @@ struct Logs: AsyncParsableCommand {
       }
     }
     guard !json else { return }
-    let isChosen = level != nil || since != nil
+    let isChosen = level != nil || since != nil || quiet
     Terminal.note(
       isChosen ? "No such lines." : name.map { "\($0) has logged nothing." } ?? "No log lines."
     )

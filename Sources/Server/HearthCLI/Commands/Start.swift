@@ -135,6 +135,9 @@ struct Start: AsyncParsableCommand {
   )
   var json = false
 
+  @Flag(help: "Leave out the line that tells how each invocation ended.")
+  var quiet = false
+
   @Flag(help: "Also log decisions, not only results.")
   var verbose = false
 
@@ -180,7 +183,7 @@ struct Start: AsyncParsableCommand {
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
-    var report = StartReport(json: json, format: format)
+    var report = StartReport(json: json, format: format, isQuiet: quiet)
     if noRules { report.notesOnceUp.append((Rules.offNote, .warning)) }
     if !noRules, files.firestoreRules == nil {
       let text =

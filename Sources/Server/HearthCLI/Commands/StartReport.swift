@@ -8,6 +8,8 @@ import Logging
 struct StartReport: Sendable {
   var json: Bool
   var format: LogFormat
+  /// True if the lines about ended invocations are left out.
+  var isQuiet: Bool
   /// The notes to print once the services listen; a start that fails prints only its reason.
   var notesOnceUp: [(text: String, level: Logger.Level)] = []
 
@@ -35,6 +37,7 @@ struct StartReport: Sendable {
       } else {
         Terminal.print(Self.table(description, functions: functions, problem: problem))
       }
+    case .log(let entry) where isQuiet && entry.end != nil: break
     case .log(let entry):
       Terminal.note(safe: LogLine(entry).formatted(format))
     }

@@ -31,6 +31,8 @@ struct LogLine: Encodable {
   var message: String
   var invocation: String?
   var metadata: [String: String] = [:]
+  /// The end of the invocation that the line reports.
+  var end: InvocationEnd?
 
   /// Creates the line of a function.
   init(_ entry: FunctionLogEntry) {
@@ -40,6 +42,7 @@ struct LogLine: Encodable {
     message = entry.message
     invocation = entry.invocation
     metadata = entry.metadata
+    end = entry.end
   }
 
   /// Creates a line that a part of the suite writes now.
@@ -72,6 +75,8 @@ struct LogLine: Encodable {
     var facts = metadata.sorted { $0.key < $1.key }.map {
       "\(Self.fact($0.key))=\(Self.fact($0.value))"
     }
+    if let caller = end?.caller { facts.append("caller=\(Self.fact(caller))") }
+    if let time = end?.suiteTime { facts.append("suite-time=\(Self.fact(time))") }
     if let invocation { facts.append("invocation=\(Self.fact(invocation))") }
     let trailer = facts.isEmpty ? "" : "  " + facts.joined(separator: " ")
     let indented = message.indented(by: 4)

@@ -88,7 +88,7 @@ final class WorkerInvocation: Sendable {
       return completion
     }
     guard let completion else { return }
-    ended(.init(status: head.status.code))
+    ended(.init(status: head.status.code), status: head.status.code)
     completion(.success(Response(head: head, body: .whole(body))))
   }
 
@@ -133,10 +133,10 @@ final class WorkerInvocation: Sendable {
     connection?.cancel(self)
   }
 
-  private func ended(_ outcome: FunctionFigures.Outcome) {
+  private func ended(_ outcome: FunctionFigures.Outcome, status: Int? = nil) {
     let time = NIODeadline.now() - began
-    state.withLock { $0.leave?.version }?.meter
-      .invocationEnded(outcome, after: .nanoseconds(time.nanoseconds))
+    state.withLock { $0.leave?.version }?
+      .invocationEnded(request, outcome, status: status, after: .nanoseconds(time.nanoseconds))
   }
 
   private func conclude(_ result: Result<Void, any Error>) {
@@ -146,7 +146,9 @@ final class WorkerInvocation: Sendable {
     }
     switch (before, result) {
     case (.waiting, .failure(let error)), (.streaming, .failure(let error)): ended(.init(error))
-    case (.streaming, .success): ended(.init(status: state.withLock { $0.status }))
+    case (.streaming, .success):
+      let status = state.withLock { $0.status }
+      ended(.init(status: status), status: status)
     default: break
     }
     switch before {

@@ -25,6 +25,7 @@ final class FleetContext: Sendable {
   let time: PoolTime
   let alarm: Alarm
   let log: FunctionLogStore
+  let journal: InvocationJournal?
   let logger: Logger
   let strays = StraySweep()
   /// The admitted workers, for the fleet's service to run.
@@ -41,12 +42,14 @@ final class FleetContext: Sendable {
     _ configuration: WorkerFleet.Configuration,
     time: PoolTime,
     log: FunctionLogStore,
+    _ journal: InvocationJournal?,
     logger: Logger
   ) {
     self.configuration = configuration
     self.time = time
     self.alarm = Alarm(time)
     self.log = log
+    self.journal = journal
     self.logger = logger
     // Bounded by `workersMax`, because the gate admits no more workers.
     (launches, launch) = AsyncStream.makeStream()
@@ -157,6 +160,7 @@ final class FleetContext: Sendable {
       return due
     }
     for version in due { version.advance() }
+    journal?.writeCounts(now: now)
     pass { $0.gate.admit(now: $1) }
     if let next = state.withLock({ $0.advances.first }) { alarm.set(next) }
   }

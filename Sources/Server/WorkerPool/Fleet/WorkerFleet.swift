@@ -33,13 +33,15 @@ package final class WorkerFleet: FunctionInvoker, Service {
   let context: FleetContext
   let state = Mutex(State())
 
+  /// Creates a fleet without functions; with a `journal`, the log tells how each invocation ended.
   package init(
     configuration: Configuration = Configuration(),
     log: FunctionLogStore,
+    journal: InvocationJournal? = nil,
     clock: some Clock<Duration> = ContinuousClock(),
     logger: Logger
   ) {
-    context = FleetContext(configuration, time: PoolTime(clock), log: log, logger: logger)
+    context = FleetContext(configuration, time: PoolTime(clock), log: log, journal, logger: logger)
   }
 
   // MARK: Invocations

@@ -172,6 +172,27 @@ final class FunctionVersion: Sendable {
     startEnded(.success(()))
   }
 
+  /// Counts an ended invocation and reports it in the log.
+  func invocationEnded(
+    _ request: InvocationRequest,
+    _ outcome: FunctionFigures.Outcome,
+    status: Int?,
+    after time: Duration
+  ) {
+    meter.invocationEnded(outcome, after: time)
+    let now = context.time.now()
+    guard
+      let wake = context.journal?.invocationEnded(
+        request,
+        outcome,
+        status: status,
+        after: time,
+        now: now
+      )
+    else { return }
+    context.alarm.set(wake)
+  }
+
   func workerExited(_ worker: WorkerProcess, detail: String) {
     if worker.hasCrashed { meter.workerCrashed() }
     context.exited(worker)

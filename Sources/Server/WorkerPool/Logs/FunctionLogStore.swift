@@ -108,7 +108,8 @@ package final class FunctionLogStore: Sendable {
     message: String,
     invocation: String? = nil,
     trace: String? = nil,
-    metadata: [String: String] = [:]
+    metadata: [String: String] = [:],
+    end: InvocationEnd? = nil
   ) {
     append(
       FunctionLogEntry(
@@ -118,7 +119,8 @@ package final class FunctionLogStore: Sendable {
         message: message,
         invocation: invocation,
         trace: trace,
-        metadata: metadata
+        metadata: metadata,
+        end: end
       )
     )
   }

@@ -1,0 +1,170 @@
+import FunctionLogs
+import HTTPMessages
+import HTTPTypes
+import Identity
+import Invocation
+import Synchronization
+
+/// The log lines about ended invocations: a line for each, or a count where there are too many.
+///
+/// A function that ends more than `linesMax` invocations in a second gets one line for the rest, so
+/// that its lines neither crowd out the lines of others nor slow it down.
+package final class InvocationJournal: Sendable {
+  private let log: FunctionLogStore
+  private let suiteTime: @Sendable () -> String?
+  private let tallies = Mutex<[String: Tally]>([:])
+
+  /// The maximum number of lines of one function in a second.
+  static let linesMax = 20
+  private static let window = Duration.seconds(1)
+
+  /// The invocations of a function that ended in the current second.
+  private struct Tally {
+    var end: Duration
+    var lines = 0
+    var leftOut: [FunctionFigures.Outcome: Int] = [:]
+  }
+
+  /// Creates a journal that writes to `log`.
+  ///
+  /// `suiteTime` returns the suite's time in RFC 3339 if it is ahead of the machine's.
+  package init(log: FunctionLogStore, suiteTime: @escaping @Sendable () -> String?) {
+    self.log = log
+    self.suiteTime = suiteTime
+  }
+
+  /// Writes or counts the end of an invocation.
+  ///
+  /// Returns the time at which `writeCounts` must be called, if that is new.
+  func invocationEnded(
+    _ request: InvocationRequest,
+    _ outcome: FunctionFigures.Outcome,
+    status: Int?,
+    after time: Duration,
+    now: Duration
+  ) -> Duration? {
+    let name = request.function
+    let (isShown, counted, wake) = tallies.withLock { tallies in
+      var tally = tallies[name] ?? Tally(end: now + Self.window)
+      var counted: Tally?
+      if tally.end <= now {
+        if !tally.leftOut.isEmpty { counted = tally }
+        tally = Tally(end: now + Self.window)
+      }
+      defer { tallies[name] = tally }
+      guard tally.lines >= Self.linesMax else {
+        tally.lines += 1
+        return (true, counted, Duration?.none)
+      }
+      let isFirst = tally.leftOut.isEmpty
+      tally.leftOut[outcome, default: 0] += 1
+      return (false, counted, isFirst ? tally.end : nil)
+    }
+    if let counted { write(counted, of: name) }
+    if isShown { write(request, outcome, status: status, after: time) }
+    return wake
+  }
+
+  /// Writes the counts of the seconds that are over.
+  func writeCounts(now: Duration) {
+    let due = tallies.withLock { tallies in
+      let due = tallies.filter { $0.value.end <= now }
+      for name in due.keys { tallies[name] = nil }
+      return due
+    }
+    for (name, tally) in due where !tally.leftOut.isEmpty { write(tally, of: name) }
+  }
+
+  private func write(
+    _ request: InvocationRequest,
+    _ outcome: FunctionFigures.Outcome,
+    status: Int?,
+    after time: Duration
+  ) {
+    let milliseconds = ((time / .microseconds(1)).rounded() / 1_000)
+    let end = InvocationEnd(
+      outcome: outcome.rawValue,
+      milliseconds: milliseconds,
+      caller: request.caller,
+      suiteTime: suiteTime()
+    )
+    let shown = milliseconds < 10 ? (milliseconds * 10).rounded() / 10 : milliseconds.rounded()
+    let number = shown == shown.rounded() ? String(Int(shown)) : String(shown)
+    log.append(
+      function: request.function,
+      level: "info",
+      message: "\(outcome.text(status)) in \(number) ms",
+      invocation: request.id,
+      trace: request.traceID,
+      end: end
+    )
+  }
+
+  private func write(_ tally: Tally, of name: String) {
+    let parts = FunctionFigures.Outcome.allCases.compactMap { outcome in
+      tally.leftOut[outcome].map { "\($0) \(outcome.text(nil))" }
+    }
+    log.append(
+      function: name,
+      level: "info",
+      message: "and more invocations in the same second: \(parts.joined(separator: ", "))",
+      end: InvocationEnd(outcome: "several", milliseconds: 0, caller: nil)
+    )
+  }
+}
+
+extension FunctionFigures.Outcome {
+  /// The past tense of the outcome, with the status of the response if that says more.
+  fileprivate func text(_ status: Int?) -> String {
+    let with = status.map { " with \($0)" } ?? ""
+    return switch self {
+    case .ok: "succeeded"
+    case .refused: "refused\(with)"
+    case .failed: "failed\(with)"
+    case .crashed: "crashed"
+    case .timedOut: "timed out"
+    case .cancelled: "cancelled by the caller"
+    case .notRun: "not run"
+    }
+  }
+}
+
+extension InvocationRequest {
+  /// The event, the user or the administrator that makes the function run, in a few words.
+  ///
+  /// Nil for a request without credentials. The words hold no token and no secret.
+  fileprivate var caller: String? {
+    let fields = head.headerFields
+    if let type = fields[Header.eventType] {
+      let kind = type.split(separator: ".").last { $0 != "withAuthContext" }.map(String.init) ?? type
+      let subject = fields[Header.document] ?? fields[Header.subject]
+      return subject.map { "\(type.hasPrefix(Header.firestoreEvents) ? kind : type) \($0)" } ?? type
+    }
+    if let queue = fields[Header.queue] {
+      return "task \(fields[Header.task] ?? "") of \(queue)"
+    }
+    if fields[Header.schedule] != nil { return "schedule" }
+    guard let authorization = fields[.authorization] else { return nil }
+    // Other credentials are for the function itself.
+    switch try? CredentialReader(mode: .emulator).authenticate(authorization: authorization) {
+    case .admin: return "administrator"
+    case .user(let user): return user.uid
+    case .unauthenticated, nil: return nil
+    }
+  }
+
+  /// The id of the request's trace, as the lines of the function carry it.
+  fileprivate var traceID: String? {
+    head.headerFields[.traceParent]?.split(separator: "-").dropFirst().first.map(String.init)
+  }
+
+  private enum Header {
+    static let eventType = fieldName("ce-type")
+    static let subject = fieldName("ce-subject")
+    static let document = fieldName("ce-document")
+    static let queue = fieldName("x-cloudtasks-queuename")
+    static let task = fieldName("x-cloudtasks-taskname")
+    static let schedule = fieldName("x-cloudscheduler")
+    static let firestoreEvents = "google.cloud.firestore.document."
+  }
+}
