@@ -28,6 +28,7 @@ package final class FirestoreService: Sendable {
   let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
+  private let warnsOfOtherProjects: Bool
 
   /// Creates the API of a store; `project` is the suite's project.
   ///
@@ -44,6 +45,7 @@ package final class FirestoreService: Sendable {
     exporter: Exporter? = nil,
     rules: RulesPolicy? = nil,
     budget: TransferBudget? = nil,
+    warnsOfOtherProjects: Bool = true,
     logger: Logger
   ) {
     self.store = store
@@ -53,6 +55,7 @@ package final class FirestoreService: Sendable {
     self.exporter = exporter
     self.rules = rules
     self.budget = budget
+    self.warnsOfOtherProjects = warnsOfOtherProjects
     webChannels = WebChannels(budget: budget)
     self.logger = logger
   }
@@ -117,7 +120,7 @@ package final class FirestoreService: Sendable {
 
   /// Logs the first use of each project other than the suite's.
   func note(_ database: DatabaseName) {
-    guard database.project != project, loggedProjects.isNew(database.project) else { return }
+    guard warnsOfOtherProjects, database.project != project, loggedProjects.isNew(database.project) else { return }
     logger.warning(
       """
       Requests for project \(database.project); this suite serves \(project). What is written \

@@ -20,8 +20,8 @@ package final class FailureRecorder: Sendable {
   var reason: FailureReason? { recorded.withLock { $0 } }
 
   /// Records the error that the handler threw and returns the place that threw it, if known.
-  func record(_ error: any Error) -> String? {
-    let place = place(of: error)
+  func record(_ error: any Error) async -> String? {
+    let place = await place(of: error)
     recorded.withLock { $0 = FailureReason("\(error)", place: place) }
     return place
   }
@@ -92,25 +92,26 @@ package final class FailureRecorder: Sendable {
     }
 
     /// Returns the place in the author's code that threw an error; nil if it is unknown.
-    private func place(of error: any Error) -> String? {
+    private func place(of error: any Error) async -> String? {
       // On Linux, `any Error` is the address of the box that was thrown. The coercion keeps the
       // compiler from passing the error inside the box.
       let address = unsafeBitCast(error as any Error, to: UInt.self)
       let stack = state.withLock { $0.captures.last { $0.error == address }?.stack }
-      return stack.flatMap { SourcePlaces.innermost(of: $0, in: Self.images) }
+      guard let stack else { return nil }
+      return await SourcePlaces.innermost(of: stack, in: Self.images)
     }
   #else
     static func captureStacks() {}
 
-    private func place(of error: any Error) -> String? { nil }
+    private func place(of error: any Error) async -> String? { nil }
   #endif
 }
 
 extension FunctionScope {
   /// Logs the error that a handler threw, and keeps it for the emulator.
-  func handlerThrew(_ error: any Error, level: Logger.Level = .error) {
+  func handlerThrew(_ error: any Error, level: Logger.Level = .error) async {
     var metadata: Logger.Metadata = ["error": "\(error)"]
-    if let place = RunningInvocation.current?.failure.record(error) {
+    if let place = await RunningInvocation.current?.failure.record(error) {
       metadata["place"] = "\(place)"
     }
     logger.log(level: level, "The function failed", metadata: metadata)

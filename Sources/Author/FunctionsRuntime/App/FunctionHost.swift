@@ -44,7 +44,6 @@ package struct FunctionHost: FunctionInvoker {
     self.manifest = try app.manifest()
     self.functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
     self.credentials = credentials
-    if credentials.mode == .emulator { FailureRecorder.captureStacks() }
     let options = functions.mapValues(\.options)
     self.queueing = tasks.map { TaskQueueing(enqueuer: $0, options: options) }
     self.debugFeatures = debugFeatures

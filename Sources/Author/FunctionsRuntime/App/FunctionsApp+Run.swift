@@ -193,6 +193,7 @@ private struct ServedApp: Service, CustomStringConvertible {
     self.settings = settings
     self.environmentIsLate = environmentIsLate
     manifest = try app.manifest()
+    if settings.credentialMode == .emulator { FailureRecorder.captureStacks() }
     host = try FunctionHost(
       app: app,
       target: settings.target,

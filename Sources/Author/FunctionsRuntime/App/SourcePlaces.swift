@@ -4,6 +4,7 @@
   #else
     import Foundation
   #endif
+  import Dispatch
   import LibC
   import Runtime
   import Synchronization
@@ -16,12 +17,16 @@
     /// The places found so far by the addresses of their stacks, for errors that recur.
     private static let found = Mutex<[[UInt]: String?]>([:])
     private static let foundMax = 1_000
+    /// The threads of tasks must not wait for the tool, nor should several of it run at once.
+    private static let queue = DispatchQueue(label: "hearth.source-places")
+    private static let waiting = Atomic(0)
+    private static let waitingMax = 8
 
     /// Returns the innermost place outside Hearth's libraries and the packages of a build.
     ///
-    /// It has the form `FILE:LINE`. Blocks the thread for about 0.2 s if the stack is new, and for
-    /// at most 5 s.
-    static func innermost(of stack: Backtrace, in images: ImageMap) -> String? {
+    /// It has the form `FILE:LINE`. A new stack takes about 0.2 s, and at most 5 s. Nil if too many
+    /// stacks are waiting.
+    static func innermost(of stack: Backtrace, in images: ImageMap) async -> String? {
       // The program comes first; the system's libraries have no debug information.
       guard let program = images.first, let path = program.path,
         let start = UInt(program.baseAddress), let end = UInt(program.endOfText)
@@ -31,8 +36,16 @@
       }
       guard !offsets.isEmpty else { return nil }
       if let known = found.withLock({ $0[offsets] }) { return known }
-      let place = locations(of: offsets, in: path).first(where: isAuthors).map {
-        "\($0.FileName):\($0.Line)"
+      guard waiting.add(1, ordering: .relaxed).newValue <= waitingMax else {
+        waiting.subtract(1, ordering: .relaxed)
+        return nil
+      }
+      let place = await withCheckedContinuation { continuation in
+        queue.async {
+          let location = locations(of: offsets, in: path).first(where: isAuthors)
+          waiting.subtract(1, ordering: .relaxed)
+          continuation.resume(returning: location.map { "\($0.FileName):\($0.Line)" })
+        }
       }
       found.withLock { found in
         if found.count >= foundMax { found = [:] }

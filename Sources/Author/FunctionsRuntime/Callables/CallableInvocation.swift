@@ -89,7 +89,7 @@ struct CallableInvocation: Sendable {
     } catch is CancellationError where Task.isCancelled || stream?.isBroken ?? false {
       return outcome(CallableError(.cancelled, "The call was cancelled."))
     } catch {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       return outcome(CallableError(.internal, "INTERNAL"))
     }
   }

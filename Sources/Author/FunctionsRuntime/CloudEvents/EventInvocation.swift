@@ -56,7 +56,7 @@ struct EventInvocation {
       let advice = (error as? EventError)?.advice
       let waits = advice != nil && advice != .never && scope.options.retry?.triesAgain == true
       // A handler that requests a retry has handled the problem, so a warning is sufficient.
-      scope.handlerThrew(error, level: waits ? .warning : .error)
+      await scope.handlerThrew(error, level: waits ? .warning : .error)
       return scope.acknowledged(
         Self.text("The function failed.", status: .internalServerError, advice: advice),
         advice

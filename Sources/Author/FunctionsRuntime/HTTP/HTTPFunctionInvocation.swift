@@ -34,7 +34,7 @@ struct HTTPFunctionInvocation: Sendable {
       scope.logger.notice("The function was cancelled")
       reply = Self.text("The request was cancelled.", .numbered(499))
     } catch {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       reply = Self.text("Internal Server Error", .internalServerError)
       reply.head.headerFields[Self.statusHeader] = "error"
     }

@@ -40,10 +40,10 @@ struct TaskInvocation {
       scope.logger.notice("The function was cancelled")
       return failure(.cancelled, "The task was cancelled.", advice: nil, for: request)
     } catch let error as CallableError {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       return failure(error.code, error.message, advice: nil, for: request)
     } catch {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       return failure(.internal, "INTERNAL", advice: (error as? EventError)?.advice, for: request)
     }
   }

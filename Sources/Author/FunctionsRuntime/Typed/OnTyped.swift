@@ -67,7 +67,7 @@ public struct OnTyped<
     } catch is CancellationError where Task.isCancelled {
       return CallableReply.error(.cancelled, "The request was cancelled.", for: request.head)
     } catch {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       return CallableReply.error(.internal, "INTERNAL", for: request.head)
     }
   }

@@ -47,7 +47,7 @@ struct BlockingInvocation: Sendable {
     } catch let error as CallableError {
       return refusal(error.code == .ok ? .internal : error.code, error.message, request)
     } catch {
-      scope.handlerThrew(error)
+      await scope.handlerThrew(error)
       return refusal(.internal, "INTERNAL", request)
     }
   }

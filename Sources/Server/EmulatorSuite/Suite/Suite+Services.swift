@@ -28,6 +28,7 @@ extension Suite {
       },
       rules: parts.rules,
       budget: budget,
+      warnsOfOtherProjects: configuration.isSingleProject,
       logger: logger(for: "firestore")
     )
   }
@@ -79,7 +80,7 @@ extension Suite {
         return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
           + "\(configuration.project)/\(location)/\(function)"
       },
-      reachesLoopback: networkAccessPolicy.isLoopback,
+      reachesLoopback: networkAccessPolicy(of: .tasks).isLoopback,
       now: { [time = parts.time] in time.now },
       logger: logger(for: "tasks")
     )
@@ -158,21 +159,29 @@ extension Suite {
     )
   }
 
-  /// The policy for which clients and web origins may use the ports.
-  var networkAccessPolicy: NetworkAccessPolicy {
-    NetworkAccessPolicy(listeningOn: configuration.host, allowing: configuration.allowedOrigins)
+  /// Returns the policy for which clients and web origins may use a service's port.
+  func networkAccessPolicy(of service: SuiteService) -> NetworkAccessPolicy {
+    NetworkAccessPolicy(
+      listeningOn: configuration.host(of: service),
+      allowing: configuration.allowedOrigins
+    )
+  }
+
+  /// A service that other machines reach, if there is one.
+  var mostExposed: SuiteService {
+    configuration.services.first { !networkAccessPolicy(of: $0).isLoopback } ?? .hub
   }
 
   /// Refuses requests that a foreign web page may have sent, and clients at the wrong port.
   private func screen(_ wrongPort: WrongPort) -> HTTPService.Screen {
-    let policy = networkAccessPolicy
+    let policy = networkAccessPolicy(of: wrongPort.service)
     return { request in
       policy.refusal(of: request.head).map { .error($0) } ?? wrongPort.refusal(of: request)
     }
   }
 
   private func address(_ service: SuiteService) -> ServerAddress {
-    .tcp(host: configuration.host, port: configuration.ports[service] ?? 0)
+    .tcp(host: configuration.host(of: service), port: configuration.ports[service] ?? 0)
   }
 }
 

@@ -145,7 +145,7 @@ package final class Suite: Service {
   /// still served.
   private func group(_ parts: SuiteParts) -> ServiceGroup {
     let deployment = FirstDeployment { [self] in
-      for await _ in listening.prefix(SuiteService.allCases.count) {}
+      for await _ in listening.prefix(configuration.services.count) {}
       // The wait also ends if a service could not listen.
       guard !Task.isCancelled else { return }
       try await deployFirst(parts)
@@ -154,6 +154,9 @@ package final class Suite: Service {
     let vectors = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
     let functions = functions(parts)
     let tasks = taskQueues(parts)
+    let console =
+      configuration.hasConsole
+      ? [essential(consoleService(parts, firestore, functions, tasks, vectors), .ui)] : []
     var group = ServiceGroupConfiguration(
       services: [
         essential(parts.tailer),
@@ -168,7 +171,7 @@ package final class Suite: Service {
         essential(functionsService(functions), .functions),
         essential(taskQueueService(tasks), .tasks),
         essential(hubService(), .hub),
-        essential(consoleService(parts, firestore, functions, tasks, vectors), .ui),
+      ] + console + [
         essential(StartSurvival(starts: parts.starts)),
         essential(deployment),
         essential(parts.fleet),
@@ -218,7 +221,7 @@ package final class Suite: Service {
         name: name,
         body: service,
         elsewhere: configuration.movable.contains(name)
-          ? service.listening(at: .tcp(host: configuration.host, port: 0)) : nil,
+          ? service.listening(at: .tcp(host: configuration.host(of: name), port: 0)) : nil,
         logger: logger(for: name.rawValue)
       )
     )
@@ -226,7 +229,10 @@ package final class Suite: Service {
 
   func noteListening(_ service: SuiteService, _ address: ServerAddress) {
     addresses.withLock {
-      $0[service] = ServiceAddress(host: configuration.host, port: address.port ?? 0)
+      $0[service] = ServiceAddress(
+        host: configuration.host(of: service),
+        port: address.port ?? 0
+      )
     }
     listener.yield()
   }
@@ -244,7 +250,7 @@ package final class Suite: Service {
       services: Dictionary(
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
       ),
-      openTo: networkAccessPolicy.description,
+      openTo: networkAccessPolicy(of: mostExposed).description,
       serverFile: ServerFile.path(folder: folder.path)
     )
   }

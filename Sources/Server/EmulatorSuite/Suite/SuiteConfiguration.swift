@@ -24,14 +24,20 @@ package enum SuiteService: String, Sendable, Hashable, CaseIterable {
 /// The settings of a suite; only the CLI reads flags, environment variables and files.
 package struct SuiteConfiguration: Sendable {
   package var project: String
-  /// The address that all services bind to.
+  /// The address that services bind to, unless `hosts` has another.
   package var host: String
+  /// The addresses of services that bind to one of their own.
+  package var hosts: [SuiteService: String]
   /// The web origins whose pages may use the suite, in addition to those of this machine.
   package var allowedOrigins: [String]
   /// The ports by service; 0 requests a free port.
   package var ports: [SuiteService: Int]
   /// The services that may use a free port if their own port is taken.
   package var movable: Set<SuiteService>
+  /// False if the console is not served.
+  package var hasConsole: Bool
+  /// True if requests for other projects cause a warning.
+  package var isSingleProject: Bool
   /// The folder for documents, events, vectors and deployments; ignored if `isEphemeral`.
   package var dataFolder: String
   /// True if the data is kept in a temporary folder, not synced to disk and removed on exit.
@@ -82,11 +88,14 @@ package struct SuiteConfiguration: Sendable {
 
   /// Creates a configuration; the ports default to Firebase's.
   package init(
-    project: String = "demo-psst",
+    project: String = "demo-no-project",
     host: String = "127.0.0.1",
+    hosts: [SuiteService: String] = [:],
     allowedOrigins: [String] = [],
     ports: [SuiteService: Int] = Self.defaultPorts,
     movable: Set<SuiteService> = [],
+    hasConsole: Bool = true,
+    isSingleProject: Bool = true,
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
     functions: Functions? = nil,
@@ -100,9 +109,12 @@ package struct SuiteConfiguration: Sendable {
   ) {
     self.project = project
     self.host = host
+    self.hosts = hosts
     self.allowedOrigins = allowedOrigins
     self.ports = ports
     self.movable = movable
+    self.hasConsole = hasConsole
+    self.isSingleProject = isSingleProject
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
     self.functions = functions
@@ -114,6 +126,14 @@ package struct SuiteConfiguration: Sendable {
     self.environment = environment
     self.version = version
   }
+
+  /// The services that the suite serves.
+  package var services: [SuiteService] {
+    SuiteService.allCases.filter { $0 != .ui || hasConsole }
+  }
+
+  /// Returns the address that a service binds to.
+  package func host(of service: SuiteService) -> String { hosts[service] ?? host }
 
   /// The functions to deploy once the services listen.
   var firstFunctions: Functions? { functions.flatMap { $0.deploysAtStart ? $0 : nil } }

@@ -10,7 +10,7 @@ import StatusCodes
 /// A wrong port is the most common mistake of new users, and a plain 404 does not show it. Each
 /// pair of services is logged only once, because a client with a wrong port retries endlessly.
 final class WrongPort: Sendable {
-  private let service: SuiteService
+  let service: SuiteService
   private let project: String
   private let addresses: @Sendable () -> [SuiteService: ServiceAddress]
   private let logger: Logger

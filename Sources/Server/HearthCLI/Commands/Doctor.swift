@@ -18,10 +18,14 @@ struct Doctor: AsyncParsableCommand {
   @OptionGroup var suite: SuiteLocation
 
   func run() async throws {
-    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let files = try ProjectFiles.ofWorkingFolder()
     var findings = await Machine.toolchain()
     findings += settings(files)
-    findings.append(Machine.dataFolder(suite.dataFolder ?? SuiteLocation.defaultFolder))
+    findings.append(
+      Machine.dataFolder(
+        suite.dataFolder ?? files.folder + "/" + SuiteLocation.defaultFolder
+      )
+    )
     let running: ControlClient?
     do {
       running = try await suite.connect()
@@ -35,7 +39,7 @@ struct Doctor: AsyncParsableCommand {
       findings.append(
         Finding("suite", .note, "none is running; `hearth start` starts one")
       )
-      findings += Machine.ports()
+      findings += Machine.ports(files.emulators.ports)
     }
     Terminal.print(
       Terminal.table(
@@ -76,10 +80,13 @@ struct Doctor: AsyncParsableCommand {
   /// Returns the settings of commands in this folder, with their sources.
   private func settings(_ files: ProjectFiles) -> [Finding] {
     var findings = [functions(files)]
+    if let note = files.emulators.missingNote(file: "firebase.json") {
+      findings.append(Finding("emulators", .note, note))
+    }
     let project =
       suite.project.map { "\($0) (--project)" }
       ?? files.defaultProject.map { "\($0) (.firebaserc)" }
-      ?? "demo-psst (default; no .firebaserc)"
+      ?? "\(ProjectID.standard) (default; no .firebaserc)"
     findings.append(Finding("project", .ok, project))
     let environment = ProcessInfo.processInfo.environment
     for name in ["FIREBASE_EMULATOR_HUB", "FIRESTORE_EMULATOR_HOST", "GCLOUD_PROJECT"] {
@@ -95,8 +102,10 @@ struct Doctor: AsyncParsableCommand {
       return Finding(
         "functions",
         .note,
-        "no functions in a firebase.json of this folder; run doctor in your project's folder, "
-          + "or write a package with `hearth init DIR`"
+        files.exists
+          ? "\(files.folder)/firebase.json names none; set functions.source in it"
+          : "there is no firebase.json here or in a parent folder; run doctor in your project, "
+            + "or write a package with `hearth init DIR`"
       )
     }
     let manifest = source + "/Package.swift"

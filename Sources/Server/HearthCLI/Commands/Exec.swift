@@ -30,7 +30,7 @@ struct Exec: AsyncParsableCommand {
 
   @OptionGroup(title: "Functions") var functions: FunctionsOptions
 
-  @Option(help: "The project's id; by default that of .firebaserc, else demo-psst.")
+  @Option(help: "The project's id; by default that of .firebaserc, else demo-no-project.")
   var project: String?
 
   @Option(
@@ -75,7 +75,7 @@ struct Exec: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let files = try ProjectFiles.ofWorkingFolder()
     let level: Logger.Level = verbose ? .debug : .warning
     Terminal.serve(logFormat: .text)
     LoggingSystem.bootstrap { label in

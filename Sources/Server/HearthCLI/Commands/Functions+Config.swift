@@ -23,14 +23,17 @@ extension Functions {
 
     /// The options that locate the configuration files.
     struct Source: ParsableArguments {
-      @Option(help: "The project; by default that of .firebaserc, else demo-psst.")
+      @Option(help: "The project; by default that of .firebaserc, else demo-no-project.")
       var project: String?
 
       func configuration() throws -> LocalConfiguration {
-        let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+        let files = try ProjectFiles.ofWorkingFolder()
         guard let folder = files.functionsSource else {
           throw CommandError(
-            "firebase.json names no functions; run this beside one with functions.source."
+            files.exists
+              ? "\(files.folder)/firebase.json names no functions; set functions.source in it."
+              : "There is no firebase.json here or in a parent folder; run this in your project, or "
+                + "write one with `hearth init DIR`."
           )
         }
         return LocalConfiguration(

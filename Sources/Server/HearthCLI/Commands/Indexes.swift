@@ -36,7 +36,7 @@ struct Indexes: AsyncParsableCommand {
       let text = String(decoding: body, as: UTF8.self)
       return Terminal.print(json: text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
-    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let files = try ProjectFiles.ofWorkingFolder()
     let path = files.firestoreIndexes
     let needed = try Self.object(Data(body), at: "the suite's answer")
     var file: [String: Any] = [:]

@@ -43,11 +43,15 @@ struct Rules: AsyncParsableCommand {
 
     /// Reads the file and prints its warnings; throws its errors.
     func read() throws -> Ruleset {
-      let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+      let files = try ProjectFiles.ofWorkingFolder()
       let usual = storage ? files.storageRules : files.firestoreRules
       guard let path = path ?? usual else {
         throw CommandError(
-          "There is no rules file here; name one with --rules, or in firebase.json."
+          files.exists
+            ? "The project in \(files.folder) has no rules file; name one with --rules, or in "
+              + "firebase.json."
+            : "There is no firebase.json here or in a parent folder; run this in your project, or "
+              + "name a file with --rules."
         )
       }
       let content: String

@@ -25,16 +25,16 @@ struct Start: AsyncParsableCommand {
 
   @OptionGroup var ports: Ports
 
-  @Option(help: "The project's id; by default that of .firebaserc, else demo-psst.")
+  @Option(help: "The project's id; by default that of .firebaserc, else demo-no-project.")
   var project: String?
 
   @Option(
     help: ArgumentHelp(
-      "The folder that keeps documents, vectors, events and deployments.",
+      "The folder of documents, events and deployments. (default: .hearth beside firebase.json)",
       valueName: "folder"
     )
   )
-  var data = ".hearth"
+  var data: String?
 
   @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
   var ephemeral = false
@@ -98,7 +98,7 @@ struct Start: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The address to listen on.",
+      "The address to listen on. (default: what firebase.json says, else 127.0.0.1)",
       discussion: """
         For a phone or another machine: 0.0.0.0, or this machine's address. Anyone who reaches it \
         can read, write and call everything.
@@ -106,7 +106,7 @@ struct Start: AsyncParsableCommand {
       valueName: "address"
     )
   )
-  var host = "127.0.0.1"
+  var host: String?
 
   @Option(
     help: ArgumentHelp(
@@ -157,7 +157,7 @@ struct Start: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let files = try ProjectFiles.ofWorkingFolder()
     let verbose = self.verbose
     let format = logFormat ?? (Terminal.isInteractive ? .text : .json)
     Terminal.serve(logFormat: format)
@@ -168,11 +168,14 @@ struct Start: AsyncParsableCommand {
     }
     let configuration = SuiteConfiguration(
       project: project ?? files.defaultProject ?? ProjectID.standard,
-      host: host,
+      host: host ?? "127.0.0.1",
+      hosts: host == nil ? files.emulators.hosts : [:],
       allowedOrigins: allowOrigin,
-      ports: ports.byService,
-      movable: ports.movable,
-      dataFolder: data,
+      ports: ports.byService(files.emulators.ports),
+      movable: ports.movable(files.emulators.ports),
+      hasConsole: files.emulators.hasConsole,
+      isSingleProject: files.emulators.isSingleProject,
+      dataFolder: data ?? files.folder + "/.hearth",
       isEphemeral: ephemeral,
       functions: functions.configuration(files, isWatched: watch),
       isOrdered: !unorderedEvents,
@@ -190,9 +193,26 @@ struct Start: AsyncParsableCommand {
         "There is no firestore.rules, so everybody may read and write everything in Firestore."
       report.notesOnceUp.append((text, .notice))
     }
-    if !OutboundURL.isLoopback(host: host) {
-      let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
-      report.notesOnceUp.append((LocalNetwork.warning(host: host, ports: ports), .warning))
+    if let note = files.emulators.missingNote(file: "firebase.json") {
+      report.notesOnceUp.append((note, .notice))
+    }
+    if configuration.functions == nil {
+      report.hintWithoutFunctions =
+        files.exists
+        ? "\(files.folder)/firebase.json names no functions. `hearth init DIR` writes a package "
+          + "with two."
+        : "There is no firebase.json here or in a parent folder, so there is nothing to deploy. "
+          + "Start in your project's folder, or write one with `hearth init DIR`."
+    }
+    let exposed = configuration.services.filter {
+      !OutboundURL.isLoopback(host: configuration.host(of: $0))
+    }
+    if let first = exposed.first {
+      let ports = exposed.compactMap { service in
+        configuration.ports[service].map { (service.title, $0) }
+      }.sorted { $0.1 < $1.1 }
+      let text = LocalNetwork.warning(host: configuration.host(of: first), ports: ports)
+      report.notesOnceUp.append((text, .warning))
     }
     try await serve(configuration, report)
   }
@@ -231,36 +251,43 @@ struct Start: AsyncParsableCommand {
   struct Ports: ParsableArguments {
     @Option(help: "Port of the console. (default: 4000, or a free one when that is taken)")
     var uiPort: Int?
-    @Option(help: "Port of the hub.")
-    var hubPort = 4400
-    @Option(help: "Port of the functions.")
-    var functionsPort = 5001
-    @Option(help: "Port of Firestore, gRPC and REST.")
-    var firestorePort = 8080
+    @Option(help: "Port of the hub. (default: 4400)")
+    var hubPort: Int?
+    @Option(help: "Port of the functions. (default: 5001)")
+    var functionsPort: Int?
+    @Option(help: "Port of Firestore, gRPC and REST. (default: 8080)")
+    var firestorePort: Int?
     @Option(help: "Port of Auth. (default: 9099, or a free one when that is taken)")
     var authPort: Int?
     @Option(help: "Port of the task queues. (default: 9499, or a free one when that is taken)")
     var tasksPort: Int?
-    @Option(help: "Port of the vector index.")
-    var vectorsPort = 5080
+    @Option(help: "Port of the vector index. (default: 5080)")
+    var vectorsPort: Int?
 
-    var byService: [SuiteService: Int] {
-      [
-        .ui: uiPort ?? 4000, .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
-        .auth: authPort ?? 9099, .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
+    /// The ports that flags request.
+    private var requested: [SuiteService: Int] {
+      let flags: [SuiteService: Int?] = [
+        .ui: uiPort, .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
+        .auth: authPort, .tasks: tasksPort, .vectors: vectorsPort,
       ]
+      return flags.compactMapValues(\.self)
     }
 
-    /// The services that may use a free port, as in Firebase's suite.
+    /// Returns the port of each service: of its flag, else of `firebase.json`, else Firebase's.
+    func byService(_ configured: [SuiteService: Int]) -> [SuiteService: Int] {
+      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.merging(requested) { $1 }
+    }
+
+    /// Returns the services that may use a free port, as in Firebase's suite.
     ///
-    /// The ports of other services are fixed, because people often type them.
-    var movable: Set<SuiteService> {
-      let requested: [SuiteService: Int?] = [.ui: uiPort, .auth: authPort, .tasks: tasksPort]
-      return Set(requested.filter { $0.value == nil }.keys)
+    /// A port that a flag or `firebase.json` names is fixed. So are the other services' ports,
+    /// because people often type them.
+    func movable(_ configured: [SuiteService: Int]) -> Set<SuiteService> {
+      Set([.ui, .auth, .tasks].filter { requested[$0] == nil && configured[$0] == nil })
     }
 
     func validate() throws {
-      for (service, port) in byService where !(0...65_535).contains(port) {
+      for (service, port) in requested where !(0...65_535).contains(port) {
         throw ValidationError("--\(service.rawValue)-port is \(port); give 0 to 65535.")
       }
     }

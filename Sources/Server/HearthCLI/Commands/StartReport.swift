@@ -12,6 +12,8 @@ struct StartReport: Sendable {
   var isQuiet: Bool
   /// The notes to print once the services listen; a start that fails prints only its reason.
   var notesOnceUp: [(text: String, level: Logger.Level)] = []
+  /// The advice for a start with nothing to deploy; nil if there are functions.
+  var hintWithoutFunctions: String?
 
   func receive(_ report: SuiteReport) {
     switch report {
@@ -37,6 +39,7 @@ struct StartReport: Sendable {
       } else {
         Terminal.print(Self.table(description, functions: functions, problem: problem))
       }
+      if functions.isEmpty, let hintWithoutFunctions { note(hintWithoutFunctions) }
     case .log(let entry) where isQuiet && entry.end != nil: break
     case .log(let entry):
       Terminal.note(safe: LogLine(entry).formatted(format))
@@ -73,11 +76,12 @@ struct StartReport: Sendable {
     func address(_ service: SuiteService) -> String {
       suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
     }
-    var rows = SuiteService.allCases.map { service in
+    let services = SuiteService.allCases.filter { suite.services[$0.rawValue] != nil }
+    var rows = services.map { service in
       // Terminals make a link of the console's address.
       [service.title, (service == .ui ? "http://" : "") + address(service), "running"]
     }
-    if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
+    if functions.isEmpty, let index = services.firstIndex(of: .functions) {
       rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
     }
     var parts = ["\n" + Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]

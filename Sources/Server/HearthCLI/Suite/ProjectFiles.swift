@@ -1,9 +1,13 @@
 import Foundation
 
-/// The settings of a Firebase project in one folder's `firebase.json` and `.firebaserc`.
+/// The settings of a Firebase project in the `firebase.json` and `.firebaserc` of its folder.
 struct ProjectFiles {
   /// The folder with the files; relative paths in them start here.
   var folder: String
+  /// True if the folder has a `firebase.json` or a `.firebaserc`.
+  var exists: Bool
+  /// The settings of the emulators.
+  var emulators = EmulatorSettings()
   /// The absolute path of the functions package; nil if `firebase.json` does not name one.
   var functionsSource: String?
   /// The executable product of the functions package; nil for its only one.
@@ -23,14 +27,42 @@ struct ProjectFiles {
   /// The default project in `.firebaserc`.
   var defaultProject: String?
 
+  /// Reads the files of the working folder's project; throws `CommandError` for a malformed file.
+  ///
+  /// The project is that of the nearest folder upward with a `firebase.json`, as for Firebase's
+  /// tools. Without one, the working folder is a project without files.
+  static func ofWorkingFolder() throws -> ProjectFiles {
+    try ProjectFiles(folder: projectFolder(from: FileManager.default.currentDirectoryPath))
+  }
+
+  /// Returns the nearest folder upward that has a `firebase.json`; otherwise the folder itself.
+  static func projectFolder(from folder: String) -> String {
+    var candidate = URL(filePath: folder).standardizedFileURL
+    for _ in 0..<Self.parentsMax {
+      if existing("firebase.json", in: candidate.path) != nil { return candidate.path }
+      let parent = candidate.deletingLastPathComponent()
+      guard parent.path != candidate.path else { break }
+      candidate = parent
+    }
+    return folder
+  }
+
+  /// The maximum number of folders that are searched for a project.
+  private static let parentsMax = 64
+
   /// Reads the files of a folder; throws `CommandError` for a malformed file.
   ///
   /// A missing file counts as empty.
   init(folder: String) throws {
     self.folder = folder
+    exists = ["firebase.json", ".firebaserc"].contains { Self.existing($0, in: folder) != nil }
     firestoreIndexes = Self.absolute("firestore.indexes.json", in: folder)
     if let firebase: FirebaseJSON = try Self.read("firebase.json", in: folder) {
       let functions = firebase.functions?.only
+      if let emulators = firebase.emulators {
+        try emulators.check(file: folder + "/firebase.json")
+        self.emulators = emulators
+      }
       functionsSource = functions?.source.map { Self.absolute($0, in: folder) }
       if let path = firebase.firestore?.only?.indexes {
         firestoreIndexes = Self.absolute(path, in: folder)
@@ -83,6 +115,7 @@ struct ProjectFiles {
     var functions: OneOrMany<Functions>?
     var firestore: OneOrMany<Firestore>?
     var storage: OneOrMany<Storage>?
+    var emulators: EmulatorSettings?
   }
 
   private struct Firestore: Decodable {

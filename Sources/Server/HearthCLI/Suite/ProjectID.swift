@@ -3,7 +3,9 @@ import ArgumentParser
 /// The rules for project IDs on the command line.
 enum ProjectID {
   /// The project ID if neither `--project` nor `.firebaserc` names one.
-  static let standard = "demo-psst"
+  ///
+  /// It is the one that Firebase's tools use then.
+  static let standard = "demo-no-project"
 
   /// Throws if an ID cannot be used unchanged in a URL or an environment variable.
   ///

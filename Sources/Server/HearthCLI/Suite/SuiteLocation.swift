@@ -41,12 +41,22 @@ struct SuiteLocation: ParsableArguments {
     let looked =
       tried.isEmpty
       ? " There is no \(dataFolder ?? Self.defaultFolder)/server.json"
-        + (dataFolder == nil ? " in this folder, and no file of the project's suite." : ".")
+        + (dataFolder == nil
+          ? " in this folder or its project's, and no file of the project's suite." : ".")
       : " Tried \(tried.joined(separator: ", "))."
     throw CommandError(
       "No running suite found.\(looked) Start one with `hearth start`, or name it with --hub.",
       .noServer
     )
+  }
+
+  /// The data folders where a suite may have written its addresses: of this folder and the project.
+  private var folders: [String] {
+    if let dataFolder { return [dataFolder] }
+    let working = FileManager.default.currentDirectoryPath
+    let project = ProjectFiles.projectFolder(from: working)
+    return [Self.defaultFolder]
+      + (project == working ? [] : [project + "/" + Self.defaultFolder])
   }
 
   private struct Candidate {
@@ -65,8 +75,10 @@ struct SuiteLocation: ParsableArguments {
       return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub)]
     }
     var found: [Candidate] = []
-    let folder = dataFolder ?? Self.defaultFolder
-    if let suite = ServerFile.read(folder: folder), let hub = suite.services["hub"] {
+    for folder in folders {
+      guard let suite = ServerFile.read(folder: folder), let hub = suite.services["hub"] else {
+        continue
+      }
       found.append(
         Candidate(
           source: "\(folder)/server.json",
@@ -79,7 +91,7 @@ struct SuiteLocation: ParsableArguments {
     // A command for the suite of a certain folder must not reach another suite.
     guard dataFolder == nil else { return found }
     // A `.firebaserc` that cannot be read is treated like a missing one.
-    let named = project ?? (try? ProjectFiles(folder: "."))?.defaultProject
+    let named = project ?? (try? ProjectFiles.ofWorkingFolder())?.defaultProject
     if let origin = ServerFile.locatorOrigin(project: named ?? ProjectID.standard) {
       found.append(Candidate(source: "locator file", address: origin))
     }
