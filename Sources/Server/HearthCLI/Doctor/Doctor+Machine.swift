@@ -57,6 +57,7 @@ extension Doctor {
         for (name, header, package) in [
           ("libcurl", "curl/curl.h", "libcurl4-openssl-dev"),
           ("sqlite3", "sqlite3.h", "libsqlite3-dev"), ("zlib", "zlib.h", "zlib1g-dev"),
+          ("libcrypto", "openssl/core_names.h", "libssl-dev"),
         ] {
           let folders = ["/usr/include", "/usr/local/include"] + multiarchFolders()
           if folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(header)") })
@@ -73,7 +74,7 @@ extension Doctor {
             "libraries",
             isWell: missing.isEmpty,
             missing.isEmpty
-              ? "libcurl, sqlite3, zlib"
+              ? "libcurl, sqlite3, zlib, libcrypto"
               : "missing for builds; install them with: apt-get install "
                 + missing.joined(separator: " ")
           )
