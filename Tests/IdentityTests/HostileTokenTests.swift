@@ -118,7 +118,7 @@ struct HostileTokenTests {
     for token in refused {
       let message = await message(token)
 
-      #expect(message.contains("base64url") || message.contains("three parts"), "\(message)")
+      #expect(["base64url", "three parts", "JSON"].contains { message.contains($0) }, "\(message)")
     }
   }
 
@@ -138,7 +138,10 @@ struct HostileTokenTests {
       payload: SignedTokens.payload.dropLast() + (member.map { ",\($0)" } ?? "") + "}"
     )
 
-    #expect(!["RS256", "two members"].filter { await message(token).contains($0) }.isEmpty)
+    let message = await message(token)
+
+    // Of two algorithms in the header, either may be the one that is read.
+    #expect(message.contains("two members") || header != nil && message.contains("RS256"))
   }
 
   @Test("Keys in the header are ignored; the issuer's key of that name decides")

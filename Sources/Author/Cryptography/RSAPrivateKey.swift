@@ -34,7 +34,7 @@ package struct RSAPrivateKey: Sendable {
     var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key.pointer)))
     var count = signature.count
     let isSigned = key.withSignatureContext { context, parameters in
-      EVP_DigestSignInit_ex(context, parameters, "SHA256", nil, nil, key.pointer, nil)
+      EVP_DigestSignInit(context, parameters, SHA256.function, nil, key.pointer)
     } then: { context in
       EVP_DigestSign(context, &signature, &count, message, message.count) == 1
     }

@@ -37,12 +37,11 @@ package struct RSAPublicKey: Sendable {
     defer { BN_free(e) }
     guard let n, let e, let builder = OSSL_PARAM_BLD_new() else { return nil }
     defer { OSSL_PARAM_BLD_free(builder) }
-    guard OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1,
-      OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1,
+    guard hearth_push_rsa_numbers(builder, n, e) == 1,
       let parameters = OSSL_PARAM_BLD_to_param(builder)
     else { return nil }
     defer { OSSL_PARAM_free(parameters) }
-    guard let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else { return nil }
+    guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil) else { return nil }
     defer { EVP_PKEY_CTX_free(context) }
     var key: OpaquePointer?
     guard EVP_PKEY_fromdata_init(context) == 1,
@@ -56,7 +55,7 @@ package struct RSAPublicKey: Sendable {
   /// If OpenSSL cannot decide, the signature is not valid.
   package func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool {
     let isValid = key.withSignatureContext { context, parameters in
-      EVP_DigestVerifyInit_ex(context, parameters, "SHA256", nil, nil, key.pointer, nil)
+      EVP_DigestVerifyInit(context, parameters, SHA256.function, nil, key.pointer)
     } then: { context in
       EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }

@@ -31,4 +31,11 @@
 // The value is an expression of macros, which Swift does not import.
 static inline int hearth_public_key_selection(void) { return EVP_PKEY_PUBLIC_KEY; }
 
+// The builder keeps the pointers to the names, so they must not be those of temporary Swift strings.
+static inline int hearth_push_rsa_numbers(OSSL_PARAM_BLD *builder, const BIGNUM *modulus,
+                                          const BIGNUM *exponent) {
+  return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
+         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1;
+}
+
 #endif
