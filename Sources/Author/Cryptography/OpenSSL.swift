@@ -21,7 +21,7 @@ enum OpenSSL {
     start()
     defer { ERR_clear_error() }
     guard let context = OSSL_LIB_CTX_new(), OSSL_PROVIDER_load(context, "default") != nil else {
-      fatalError("OpenSSL has no default provider; install libssl3 or openssl@3 anew")
+      fatalError("OpenSSL has no default provider; reinstall it (libssl3, or openssl@3)")
     }
     return context
   }()
@@ -33,7 +33,7 @@ enum OpenSSL {
     start()
     defer { ERR_clear_error() }
     guard let function = EVP_MD_fetch(context, name, nil) else {
-      fatalError("OpenSSL has no \(name); use a build of it that has")
+      fatalError("OpenSSL offers no \(name); check its configuration (openssl.cnf) and its build")
     }
     return function
   }
