@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "FunctionsRuntime", targets: ["FunctionsRuntime"]),
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
+    .library(name: "Cryptography", targets: ["Cryptography"]),
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
     .library(name: "PsstModels", targets: ["PsstModels"]),
     .library(name: "PsstServices", targets: ["PsstServices"]),
@@ -44,11 +45,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     // Channels between tasks with back pressure; already a dependency of swift-service-lifecycle.
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
-    // Signed tokens: verifying those of users, signing those of service accounts.
-    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-    // MD5, with which clients look up names in bloom filters, and scrypt for passwords; already a
-    // dependency of jwt-kit.
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
   targets: libraries() + modules() + topLayer() + application() + starter() + testSupport()
     + testTargets() + [
@@ -98,6 +94,14 @@ func libraries() -> [Target] {
       pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
     ),
+    // Hashes, signatures and passwords. swift-crypto would compile BoringSSL for minutes, and curl
+    // already requires this library.
+    .systemLibrary(
+      name: "COpenSSL",
+      path: "Sources/C/COpenSSL",
+      pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
+    ),
     .target(name: "CKernels", path: "Sources/C/CKernels"),
     .target(name: "CMemory", path: "Sources/C/CMemory"),
     // Glibc, Musl or Darwin, under one name.
@@ -119,6 +123,7 @@ func modules() -> [Target] {
     module("InvocationContext", in: "Sources/Values"),
     module("FunctionLogs", in: "Sources/Values"),
     module("LinearRegex", in: "Sources/Values"),
+    module("Cryptography", in: "Sources/Author", ["COpenSSL"]),
     module(
       "FirestoreProtos",
       in: "Sources/Wire",
@@ -127,7 +132,7 @@ func modules() -> [Target] {
     ),
 
     // 2: contracts
-    module("Identity", in: "Sources/Values", ["JSONText", "StatusCodes", "JWTKit"]),
+    module("Identity", in: "Sources/Values", ["Cryptography", "JSONText", "StatusCodes"]),
     module("Events", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("Schedules", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
@@ -179,7 +184,7 @@ func modules() -> [Target] {
     module(
       "SecurityRules",
       in: "emulator",
-      ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
+      ["Cryptography", "DocumentModel", "JSONText", "LinearRegex"]
     ),
     module(
       "HTTPSupport",
@@ -198,7 +203,7 @@ func modules() -> [Target] {
     module(
       "GoogleAccess",
       in: "Sources/Wire",
-      ["FlowControl", "OutboundHTTP", "StatusCodes", "JWTKit"]
+      ["Cryptography", "FlowControl", "OutboundHTTP", "StatusCodes"]
     ),
 
     // 4: engines
@@ -222,8 +227,8 @@ func modules() -> [Target] {
       "DocumentStore",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "LibC", "QueryEngine",
-        "StatusCodes", "StorageEngine", "Crypto", "DequeModule", "HeapModule", "Logging",
+        "Cryptography", "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "LibC",
+        "QueryEngine", "StatusCodes", "StorageEngine", "DequeModule", "HeapModule", "Logging",
         "ServiceLifecycle",
       ]
     ),
@@ -231,8 +236,8 @@ func modules() -> [Target] {
       "AuthAccounts",
       in: "emulator/Auth",
       [
-        "DocumentModel", "EventLog", "Events", "Identifiers", "Identity", "JSONText", "StatusCodes",
-        "StorageEngine", "CryptoExtras",
+        "Cryptography", "DocumentModel", "EventLog", "Events", "Identifiers", "Identity",
+        "JSONText", "StatusCodes", "StorageEngine",
       ]
     ),
     module(
@@ -269,9 +274,9 @@ func modules() -> [Target] {
       "AuthEmulator",
       in: "emulator/Auth",
       [
-        "AuthAccounts", "DocumentModel", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
-        "Invocation", "JSONText", "Manifests", "StatusCodes", "StorageEngine", "Crypto",
-        "HTTPTypes", "Logging", "NIOCore",
+        "AuthAccounts", "Cryptography", "DocumentModel", "HTTPMessages", "HTTPSupport",
+        "Identifiers", "Identity", "Invocation", "JSONText", "Manifests", "StatusCodes",
+        "StorageEngine", "HTTPTypes", "Logging", "NIOCore",
       ]
     ),
     module(
@@ -410,7 +415,8 @@ func application() -> [Target] {
       "PsstServices",
       at: "functions/Services",
       [
-        "PsstModels", "FirestoreClient", "OutboundHTTP", "AsyncAlgorithms", "Logging", "Crypto",
+        "PsstModels", "Cryptography", "FirestoreClient", "OutboundHTTP", "AsyncAlgorithms",
+        "Logging",
       ]
     ),
     externalTarget(
@@ -530,6 +536,7 @@ func testTargets() -> [Target] {
       of: ["DocumentStore", "SQLiteStorage", "TriggerDelivery"],
       and: ["DiskSimulation"]
     ),
+    tests("CryptographyTests"),
     tests("DataExportTests", and: ["EventLog", "Identity", "Logging", "QueryEngine"]),
     tests("DeploymentTests", and: ["HTTPMessages", "HTTPTypes", "Invocation", "NIOCore"]),
     tests("DocumentModelTests"),
@@ -602,12 +609,9 @@ func products() -> [String: String] {
   [
     "ArgumentParser": "swift-argument-parser",
     "DequeModule": "swift-collections",
-    "Crypto": "swift-crypto",
-    "CryptoExtras": "swift-crypto",
     "AsyncAlgorithms": "swift-async-algorithms",
     "HTTPTypes": "swift-http-types",
     "HeapModule": "swift-collections",
-    "JWTKit": "jwt-kit",
     "Logging": "swift-log",
     "NIOCore": "swift-nio",
     "NIOEmbedded": "swift-nio",
@@ -635,10 +639,10 @@ func strict() -> [SwiftSetting] {
 
 /// Returns dependencies by name: products of other packages and targets of this package.
 ///
-/// iOS has no libcurl; `OutboundHTTP` uses `URLSession` there.
+/// iOS has neither libcurl nor OpenSSL: `OutboundHTTP` uses `URLSession` there, and Psst CryptoKit.
 func targetDependencies(_ names: [String]) -> [Target.Dependency] {
   names.map { name in
-    if name == "CCurl" {
+    if ["CCurl", "COpenSSL", "Cryptography"].contains(name) {
       return .target(name: name, condition: .when(platforms: [.linux, .macOS]))
     }
     return products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)

@@ -208,6 +208,15 @@ struct PasswordHashTests {
     #expect(try PasswordHash.make("secret1").hash != PasswordHash.make("secret1").hash)
   }
 
+  @Test("A hash is scrypt's, so that stored and exported ones stay valid")
+  func knownHash() throws {
+    let hash = "scrypt:1024:8:1:3cszNnpMi8DjM/FQaURQP+hiD8h0VTT/FYtk8YDZg9o="
+    let salt = "abcdefghij0123456789"
+
+    #expect(try PasswordHash.make("secret1", salt: salt).hash == hash)
+    #expect(try PasswordHash.matches("secret1", account(.init(hash: hash, salt: salt))))
+  }
+
   @Test("A hash of Firebase's emulator matches its password")
   func emulatorHash() throws {
     let account = account(

@@ -1,4 +1,5 @@
 import AuthAccounts
+import Cryptography
 import DocumentModel
 import EventLog
 import Foundation

@@ -1,3 +1,4 @@
+import Cryptography
 import Foundation
 import GoogleAccess
 import OutboundHTTP
@@ -151,6 +152,59 @@ struct GoogleCredentialsTests {
       String(decoding: request.body, as: UTF8.self)
         == "grant_type=refresh_token&client_id=id&client_secret=s%26t&refresh_token=1%2F%2Fr"
     )
+  }
+
+  private func serviceAccount(_ pem: String) throws -> String {
+    let fields = [
+      "type": "service_account", "client_email": "a@b", "private_key_id": "k1",
+      "private_key": pem, "token_uri": "https://tokens.example",
+    ]
+    return String(decoding: try JSONEncoder().encode(fields), as: UTF8.self)
+  }
+
+  @Test("The key of a service account signs an assertion of an hour, by RS256")
+  func assertion() async throws {
+    let folder = try TemporaryFolder()
+    let source = try file(try serviceAccount(SampleKeys.pems[0]), in: folder)
+
+    #expect(try await credentials(source).token() == "token-1")
+    let request = try #require(server.requests.first)
+    #expect(request.url == "https://tokens.example")
+    let body = String(decoding: request.body, as: UTF8.self)
+    let start = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="
+    #expect(body.hasPrefix(start))
+    let parts = body.dropFirst(start.count).split(separator: ".")
+    try #require(parts.count == 3)
+    func json(_ part: Substring) throws -> [String: Any] {
+      let bytes = try #require(Base64URL.decodeCanonical(part))
+      return try #require(
+        try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+      )
+    }
+    let header = try json(parts[0])
+    #expect(header as? [String: String] == ["alg": "RS256", "typ": "JWT", "kid": "k1"])
+    let claims = try json(parts[1])
+    #expect(claims["iss"] as? String == "a@b")
+    #expect(claims["aud"] as? String == "https://tokens.example")
+    #expect(claims["scope"] as? String == "https://www.googleapis.com/auth/cloud-platform")
+    #expect(claims["iat"] as? Int == 1_795_244_400)
+    #expect(claims["exp"] as? Int == 1_795_248_000)
+    let modulus = try #require(Base64URL.decode(SampleKeys.moduli[0]))
+    let key = try RSAPublicKey(modulus: modulus, exponent: [1, 0, 1])
+    let signature = try #require(Base64URL.decodeCanonical(parts[2]))
+    #expect(key.isValid(signature, for: Array("\(parts[0]).\(parts[1])".utf8)))
+  }
+
+  @Test("A key of a service account that is too short is refused before any request")
+  func shortKey() async throws {
+    let folder = try TemporaryFolder()
+    let source = try file(try serviceAccount(SampleKeys.shortPEM), in: folder)
+
+    let error = await #expect(throws: StatusError.self) { try await credentials(source).token() }
+    #expect(error?.statusCode == .failedPrecondition)
+    #expect(error?.statusMessage.contains("The private_key of a@b is not an RSA key") == true)
+    #expect(error?.statusMessage.contains("1024 bits") == true)
+    #expect(server.requests.isEmpty)
   }
 
   @Test(

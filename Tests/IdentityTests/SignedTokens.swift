@@ -1,6 +1,7 @@
+import Cryptography
 import Foundation
-import JWTKit
 import Synchronization
+import TestSupport
 
 @testable import Identity
 
@@ -8,6 +9,7 @@ import Synchronization
 final class SignedTokens: Sendable {
   private struct State {
     var published: [String]
+    var others: [String] = []
     var fetches = 0
     var cacheControl: String? = "public, max-age=600, must-revalidate"
     var isDown = false
@@ -15,11 +17,11 @@ final class SignedTokens: Sendable {
 
   struct DownError: Error {}
 
-  /// Created once, because creating a key takes longer than all tests that use it.
-  private static let keys: [String: Insecure.RSA.PrivateKey] = {
-    Dictionary(uniqueKeysWithValues: zip(["k1", "k2", "stranger"], SampleKeys.pems)).mapValues {
-      pem in
-      guard let key = try? Insecure.RSA.PrivateKey(pem: pem) else { fatalError("a sample key") }
+  private static let names = ["k1", "k2", "stranger"]
+
+  private static let keys: [String: RSAPrivateKey] = {
+    Dictionary(uniqueKeysWithValues: zip(names, SampleKeys.pems)).mapValues { pem in
+      guard let key = try? RSAPrivateKey(pem: pem) else { fatalError("a sample key") }
       return key
     }
   }()
@@ -34,6 +36,8 @@ final class SignedTokens: Sendable {
   var fetches: Int { state.withLock { $0.fetches } }
 
   func publish(_ keys: [String]) { state.withLock { $0.published = keys } }
+  /// Publishes JSON Web Keys beside the issuer's own.
+  func publish(others: [String]) { state.withLock { $0.others = others } }
   func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
   func advance(by seconds: Double) { time.withLock { $0 += seconds } }
 
@@ -47,14 +51,14 @@ final class SignedTokens: Sendable {
     try state.withLock { state in
       state.fetches += 1
       if state.isDown { throw DownError() }
-      let keys = try state.published.map { name in
-        guard let key = Self.keys[name] else { fatalError("no key \(name)") }
-        let parts = try key.publicKey.getKeyPrimitives()
-        return """
-          {"kty":"RSA","use":"sig","alg":"RS256","kid":"\(name)",\
-          "n":"\(Base64URL.encode(parts.modulus))","e":"\(Base64URL.encode(parts.publicExponent))"}
-          """
-      }
+      let keys =
+        state.others
+        + state.published.map { name in
+          let modulus = SampleKeys.moduli[Self.names.firstIndex(of: name) ?? 0]
+          return """
+            {"kty":"RSA","use":"sig","alg":"RS256","kid":"\(name)","n":"\(modulus)","e":"AQAB"}
+            """
+        }
       return SigningKeys.Answer(
         body: Array(#"{"keys":[\#(keys.joined(separator: ","))]}"#.utf8),
         cacheControl: state.cacheControl
@@ -67,27 +71,38 @@ final class SignedTokens: Sendable {
     _ changes: [String: Claim?] = [:],
     key: String = "k1",
     named name: String? = nil
-  ) async throws -> String {
+  ) throws -> String {
     var claims: [String: Claim] = [
       "iss": .text("https://securetoken.google.com/demo"), "aud": .text("demo"),
       "sub": .text("alice"), "iat": .number(1_800_000_000), "exp": .number(1_800_003_600),
       "auth_time": .number(1_800_000_000), "admin": .truth(true),
     ]
     for (name, claim) in changes { claims[name] = claim }
-    guard let signer = Self.keys[key] else { fatalError("no key \(key)") }
-    let keys = JWTKeyCollection()
-    let identifier = JWKIdentifier(string: name ?? key)
-    await keys.add(rsa: signer, digestAlgorithm: .sha256, kid: identifier)
-    return try await keys.sign(Payload(claims: claims), kid: identifier)
+    return try sign(
+      header: #"{"alg":"RS256","typ":"JWT","kid":"\#(name ?? key)"}"#,
+      payload: String(decoding: JSONEncoder().encode(claims), as: UTF8.self),
+      key: key
+    )
   }
 
-  enum Claim: Codable, Equatable {
+  /// Creates a token of any header and payload, signed by RS256.
+  func sign(header: String, payload: String, key: String = "k1") throws -> String {
+    guard let signer = Self.keys[key] else { fatalError("no key \(key)") }
+    let text = "\(Base64URL.encode(header.utf8)).\(Base64URL.encode(payload.utf8))"
+    return "\(text).\(Base64URL.encode(try signer.signature(for: Array(text.utf8))))"
+  }
+
+  /// The payload of a valid token.
+  static let payload = """
+    {"iss":"https://securetoken.google.com/demo","aud":"demo","sub":"alice",\
+    "iat":1800000000,"exp":1800003600,"auth_time":1800000000}
+    """
+
+  enum Claim: Encodable, Equatable {
     case text(String)
     case number(Double)
     case truth(Bool)
     case texts([String])
-
-    init(from decoder: any Decoder) throws { self = .text("") }
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.singleValueContainer()
@@ -98,14 +113,5 @@ final class SignedTokens: Sendable {
       case .texts(let texts): try container.encode(texts)
       }
     }
-  }
-
-  private struct Payload: JWTPayload {
-    var claims: [String: Claim]
-
-    init(claims: [String: Claim]) { self.claims = claims }
-    init(from decoder: any Decoder) throws { claims = [:] }
-    func encode(to encoder: any Encoder) throws { try claims.encode(to: encoder) }
-    func verify(using algorithm: some JWTAlgorithm) {}
   }
 }

@@ -1,4 +1,8 @@
-import Crypto
+#if canImport(CryptoKit)
+  import CryptoKit
+#else
+  import Cryptography
+#endif
 
 /// A hash of contents that is stable across processes.
 enum ContentHash {
@@ -6,13 +10,13 @@ enum ContentHash {
   ///
   /// Different lists have different hashes.
   static func of(_ texts: [String]) -> String {
-    var hash = SHA256()
+    var content: [UInt8] = []
     for text in texts {
       // The lengths distinguish ["a", "bc"] from ["ab", "c"].
-      hash.update(data: Array("\(text.utf8.count) ".utf8))
-      hash.update(data: Array(text.utf8))
+      content += "\(text.utf8.count) ".utf8
+      content += text.utf8
     }
-    return hash.finalize().prefix(16).map { byte in
+    return SHA256.hash(data: content).prefix(16).map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()
   }

@@ -4,7 +4,7 @@
 set -eu
 
 site=.build/docs
-libraries="FunctionsRuntime FirestoreClient OutboundHTTP FunctionsTesting"
+libraries="FunctionsRuntime FirestoreClient OutboundHTTP Cryptography FunctionsTesting"
 
 targets=
 for library in $libraries; do targets="$targets --target $library"; done

@@ -35,7 +35,7 @@ esac
 
 if command -v dpkg-query >/dev/null 2>&1; then
   missing=
-  packages="libcurl4-openssl-dev libsqlite3-dev zlib1g-dev"
+  packages="libcurl4-openssl-dev libsqlite3-dev libssl-dev zlib1g-dev"
   [ "${1:-}" = python ] && packages="$packages python3 python3-venv"
   for package in $packages; do
     case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true) in

@@ -3,6 +3,8 @@
 #else
   import Foundation
 #endif
+import Cryptography
+import JSONText
 package import StatusCodes
 
 /// A JWT split into its parts, with its signature unchecked.
@@ -14,6 +16,8 @@ package struct DecodedToken: Sendable {
   var claims: Claims
   /// The payload as JSON text.
   package var claimsJSON: String
+  /// The first two parts with the dot between them, which a signature covers.
+  var signedText: Substring
   /// The third part, in base64url; empty if the token is not signed.
   var signature: Substring
 
@@ -29,6 +33,7 @@ package struct DecodedToken: Sendable {
     guard parts[2].utf8.allSatisfy(Base64URL.isDigit) else {
       throw Self.refused("The token's signature is not base64url.")
     }
+    signedText = token[..<parts[1].endIndex]
     signature = parts[2]
     header = try Self.json(parts[0], named: "header")
     claims = try Self.json(parts[1], named: "payload")
@@ -36,6 +41,21 @@ package struct DecodedToken: Sendable {
       let text = String(validating: bytes, as: UTF8.self)
     else { throw Self.refused("The token's payload is not UTF-8.") }
     claimsJSON = text
+  }
+
+  /// True if no object of the header and the payload has two members of one name.
+  ///
+  /// Parsers disagree about which of the two counts. Also false for anything that is not strictly
+  /// JSON.
+  var hasUniqueMembers: Bool {
+    signedText.split(separator: ".").allSatisfy { part in
+      var parser = JSONParser(MemberNames())
+      // The error does not matter: the token is refused in any case.
+      guard let bytes = Base64URL.decode(part), (try? parser.parse(bytes)) != nil else {
+        return false
+      }
+      return parser.builder.areUnique
+    }
   }
 
   /// Returns the error for a refused credential.
@@ -63,9 +83,11 @@ package struct DecodedToken: Sendable {
   struct Header: Decodable {
     var alg: String?
     var kid: String?
+    /// True if the header has `crit`, a list of extensions that a verifier must know.
+    var isCritical: Bool
 
     enum CodingKeys: CodingKey {
-      case alg, kid
+      case alg, kid, crit
     }
 
     init(from decoder: any Decoder) throws {
@@ -73,6 +95,7 @@ package struct DecodedToken: Sendable {
       // A value that is not text counts as absent because the emulator checks neither.
       alg = try? container.decode(String.self, forKey: .alg)
       kid = try? container.decode(String.self, forKey: .kid)
+      isCritical = container.contains(.crit)
     }
   }
 
@@ -107,5 +130,20 @@ package struct DecodedToken: Sendable {
       let one = try? container.decode(String.self, forKey: .aud)
       audiences = several ?? one.map { [$0] } ?? []
     }
+  }
+}
+
+/// A builder that keeps nothing of a JSON text but whether the names of its members are unique.
+private struct MemberNames: JSONBuilder {
+  var areUnique = true
+
+  mutating func null() {}
+  mutating func boolean(_ flag: Bool) {}
+  mutating func number(_ number: JSONNumber) -> Void? { () }
+  mutating func string(_ text: String) {}
+  mutating func array(_ elements: [Void]) {}
+
+  mutating func object(_ members: [(String, Void)]) {
+    if Set(members.map(\.0)).count < members.count { areUnique = false }
   }
 }

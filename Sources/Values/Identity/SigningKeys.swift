@@ -3,7 +3,7 @@
 #else
   import Foundation
 #endif
-import JWTKit
+import Cryptography
 
 /// The public keys that verify an issuer's tokens.
 ///
@@ -37,9 +37,11 @@ package actor SigningKeys {
   // Google's servers allow hours. The bounds are for servers that send no age or an absurd one.
   private static let ageDefault = 3600.0
   private static let ageRange = 60.0...86_400.0
+  /// The number of keys that are kept; Google publishes fewer than ten at a time.
+  private static let countMax = 100
 
   private struct Kept {
-    var keys: [String: JWTKeyCollection]
+    var keys: [String: RSAPublicKey]
     var fetchedAt: Double
     var goodUntil: Double
   }
@@ -57,10 +59,10 @@ package actor SigningKeys {
     self.fetch = fetch
   }
 
-  /// Returns a collection with only the key of this name; nil if there is no such key.
+  /// Returns the key of this name; nil if there is no such key.
   ///
   /// Throws if keys cannot be fetched.
-  func key(named name: String) async throws -> JWTKeyCollection? {
+  func key(named name: String) async throws -> RSAPublicKey? {
     let time = now()
     if let kept, time < kept.goodUntil {
       if let key = kept.keys[name] { return key }
@@ -75,13 +77,11 @@ package actor SigningKeys {
     // task ends with the fetch.
     let task = Task { [url, fetch, now] in
       let answer = try await fetch(url)
-      let set = try JSONDecoder().decode(JWKS.self, from: Data(answer.body))
-      var keys: [String: JWTKeyCollection] = [:]
-      for key in set.keys where key.keyType == .rsa {
-        guard let name = key.keyIdentifier?.string else { continue }
-        // Each collection holds one key, because for an unknown name a collection falls back to
-        // another key.
-        keys[name] = try await JWTKeyCollection().add(jwk: key)
+      let set = try JSONDecoder().decode(KeySet.self, from: Data(answer.body))
+      var keys: [String: RSAPublicKey] = [:]
+      for published in set.keys.prefix(Self.countMax) {
+        guard let name = published.kid, let key = published.key else { continue }
+        keys[name] = key
       }
       let age = Self.maxAge(in: answer.cacheControl) ?? Self.ageDefault
       let bounded = min(max(age, Self.ageRange.lowerBound), Self.ageRange.upperBound)
@@ -101,5 +101,30 @@ package actor SigningKeys {
       if directive.hasPrefix("max-age=") { return Double(directive.dropFirst(8)) }
     }
     return nil
+  }
+
+  /// A JSON Web Key Set (RFC 7517).
+  private struct KeySet: Decodable {
+    var keys: [PublishedKey]
+  }
+
+  /// A JSON Web Key of any type.
+  private struct PublishedKey: Decodable {
+    var kty: String
+    var kid: String?
+    var alg: String?
+    var use: String?
+    var n: String?
+    var e: String?
+
+    /// The key, if it is for verifying RS256; nil for any other, for a short and a damaged one.
+    var key: RSAPublicKey? {
+      guard kty == "RSA", alg ?? "RS256" == "RS256", use ?? "sig" == "sig",
+        let modulus = n.flatMap({ Base64URL.decode($0) }),
+        let exponent = e.flatMap({ Base64URL.decode($0) })
+      else { return nil }
+      // A token that names an unusable key is refused like one that names no known key.
+      return try? RSAPublicKey(modulus: modulus, exponent: exponent)
+    }
   }
 }

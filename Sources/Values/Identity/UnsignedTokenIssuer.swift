@@ -1,3 +1,4 @@
+import Cryptography
 import JSONText
 
 #if canImport(FoundationEssentials)

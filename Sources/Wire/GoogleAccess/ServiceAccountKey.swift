@@ -1,5 +1,8 @@
-import JWTKit
 import StatusCodes
+
+#if canImport(Cryptography)
+  import Cryptography
+#endif
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -16,30 +19,37 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
   var tokenAddress: String
 
   /// Returns the RS256-signed assertion of identity that is exchanged for an access token.
-  func assertion(at time: Date) async throws(StatusError) -> String {
-    do {
-      let keys = JWTKeyCollection()
-      let key = try Insecure.RSA.PrivateKey(pem: privateKey)
-      await keys.add(
-        rsa: key,
-        digestAlgorithm: .sha256,
-        kid: keyID.map(JWKIdentifier.init(string:))
-      )
-      let claims = Claims(
-        iss: IssuerClaim(value: email),
-        scope: Self.scope,
-        aud: tokenAddress,
-        iat: IssuedAtClaim(value: time),
-        exp: ExpirationClaim(value: time.addingTimeInterval(Self.lifetimeSeconds))
-      )
-      return try await keys.sign(claims, kid: keyID.map(JWKIdentifier.init(string:)))
-    } catch {
-      // The library's message may quote the key, so it is not used.
+  func assertion(at time: Date) throws(StatusError) -> String {
+    #if canImport(Cryptography)
+      do {
+        let start = Int64(time.timeIntervalSince1970)
+        let claims = Claims(
+          iss: email,
+          scope: Self.scope,
+          aud: tokenAddress,
+          iat: start,
+          exp: start + Self.lifetimeSeconds
+        )
+        let text = [
+          Base64URL.encode(try JSONEncoder().encode(Header(kid: keyID))),
+          Base64URL.encode(try JSONEncoder().encode(claims)),
+        ].joined(separator: ".")
+        let signature = try RSAPrivateKey(pem: privateKey).signature(for: Array(text.utf8))
+        return "\(text).\(Base64URL.encode(signature))"
+      } catch {
+        // The error of an encoder may quote what it encodes, so only ours is used.
+        let reason = (error as? CryptographyError).map { " (\($0.message))" } ?? ""
+        throw StatusError(
+          .failedPrecondition,
+          "The private_key of \(email) is not an RSA key in PEM\(reason)."
+        )
+      }
+    #else
       throw StatusError(
-        .failedPrecondition,
-        "The private_key of \(email) is not an RSA key in PEM."
+        .unimplemented,
+        "The key of \(email) signs on servers only; an app acts as its user."
       )
-    }
+    #endif
   }
 
   var description: String { email }
@@ -48,15 +58,19 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
   /// The scope for everything in Google Cloud that the account may access.
   static let scope = "https://www.googleapis.com/auth/cloud-platform"
   /// The longest lifetime that Google accepts for an assertion.
-  private static let lifetimeSeconds = 3600.0
+  private static let lifetimeSeconds: Int64 = 3600
 
-  private struct Claims: JWTPayload {
-    var iss: IssuerClaim
+  private struct Header: Encodable {
+    var alg = "RS256"
+    var typ = "JWT"
+    var kid: String?
+  }
+
+  private struct Claims: Encodable {
+    var iss: String
     var scope: String
     var aud: String
-    var iat: IssuedAtClaim
-    var exp: ExpirationClaim
-
-    func verify(using algorithm: some JWTAlgorithm) throws {}
+    var iat: Int64
+    var exp: Int64
   }
 }

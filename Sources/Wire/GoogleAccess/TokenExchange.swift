@@ -15,7 +15,7 @@ struct TokenExchange: Sendable {
 
   /// Fetches a token; throws `TokenError`, or a `StatusError` for invalid credentials.
   func fetch(at time: Date) async throws -> FetchedToken {
-    let (request, place) = try await request(at: time)
+    let (request, place) = try request(at: time)
     let response = try await send(request, to: place)
     guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)),
       !answer.access_token.isEmpty
@@ -89,7 +89,7 @@ struct TokenExchange: Sendable {
     return request
   }
 
-  private func request(at time: Date) async throws(StatusError) -> (OutboundRequest, String) {
+  private func request(at time: Date) throws(StatusError) -> (OutboundRequest, String) {
     switch source {
     case .metadataServer(let host):
       let request = metadata(host, "token", query: [("scopes", ServiceAccountKey.scope)])
@@ -100,7 +100,7 @@ struct TokenExchange: Sendable {
       case .serviceAccount(let key):
         let form = [
           ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
-          ("assertion", try await key.assertion(at: time)),
+          ("assertion", try key.assertion(at: time)),
         ]
         return (post(form, to: key.tokenAddress), "the token endpoint for \(key.email)")
       case .user(let clientID, let clientSecret, let refreshToken):

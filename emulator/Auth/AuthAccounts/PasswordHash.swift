@@ -1,4 +1,4 @@
-import CryptoExtras
+import Cryptography
 import Foundation
 import Identifiers
 
@@ -20,7 +20,8 @@ package enum PasswordHash {
     guard hash.hasPrefix(prefix) else {
       return hash == "fakeHash:salt=\(salt):password=\(password)"
     }
-    return isEqual(hash, prefix + (try digest(password, salt: salt)))
+    let expected = prefix + (try digest(password, salt: salt))
+    return ConstantTime.isEqual(Array(hash.utf8), Array(expected.utf8))
   }
 
   /// A hash with the salt that it was computed with.
@@ -30,22 +31,9 @@ package enum PasswordHash {
   }
 
   private static func digest(_ password: String, salt: String) throws -> String {
-    let key = try KDF.Scrypt.deriveKey(
-      from: Data(password.utf8),
-      salt: Data(salt.utf8),
-      outputByteCount: 32,
-      rounds: 1024,
-      blockSize: 8,
-      parallelism: 1
-    )
-    return key.withUnsafeBytes { Data($0).base64EncodedString() }
-  }
-
-  /// Compares texts in a time that does not depend on where they differ.
-  private static func isEqual(_ left: String, _ right: String) -> Bool {
-    let left = Array(left.utf8)
-    let right = Array(right.utf8)
-    return left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    let scrypt = Scrypt(rounds: 1024, blockSize: 8, parallelism: 1)
+    let key = try scrypt.key(for: Array(password.utf8), salt: Array(salt.utf8), byteCount: 32)
+    return Data(key).base64EncodedString()
   }
 
   private static let prefix = "scrypt:1024:8:1:"

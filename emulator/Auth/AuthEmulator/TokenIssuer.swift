@@ -1,5 +1,5 @@
 import AuthAccounts
-import Crypto
+import Cryptography
 import DocumentModel
 import Foundation
 import Identifiers
@@ -156,10 +156,10 @@ struct TokenIssuer: Sendable {
   func redeem(_ refreshToken: String) async throws -> (UserAccount, Session) {
     let parts = refreshToken.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, let signature = Base64URL.decode(parts[1]),
-      HMAC<SHA256>.isValidAuthenticationCode(
+      HMACSHA256.isValid(
         signature,
-        authenticating: Array(parts[0].utf8),
-        using: SymmetricKey(data: try await store.tokenSecret())
+        for: Array(parts[0].utf8),
+        key: try await store.tokenSecret()
       ),
       let bytes = Base64URL.decode(parts[0]),
       let content = JSONObjectText(parsing: String(decoding: bytes, as: UTF8.self)),
@@ -179,8 +179,7 @@ struct TokenIssuer: Sendable {
   }
 
   private func signature(of text: String) async throws -> [UInt8] {
-    let key = SymmetricKey(data: try await store.tokenSecret())
-    return Array(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key))
+    HMACSHA256.code(for: Array(text.utf8), key: try await store.tokenSecret())
   }
 
   // MARK: - Session cookies

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import DocumentModel
 import Foundation
 
@@ -136,8 +136,8 @@ enum PackageFunctions {
     default: return nil
     }
     switch name {
-    case "md5": return .bytes(Array(Insecure.MD5.hash(data: bytes)))
-    case "sha256": return .bytes(Array(SHA256.hash(data: bytes)))
+    case "md5": return .bytes(MD5.hash(data: bytes))
+    case "sha256": return .bytes(SHA256.hash(data: bytes))
     // The bytes of the checksums are in little-endian order, as in production.
     case "crc32": return .bytes(sum(bytes, 0xEDB8_8320))
     case "crc32c": return .bytes(sum(bytes, 0x82F6_3B78))

@@ -1,5 +1,10 @@
-import Crypto
 import FirestoreClient
+
+#if canImport(CryptoKit)
+  import CryptoKit
+#else
+  import Cryptography
+#endif
 
 /// Feature flags in the form of a Remote Config template.
 ///

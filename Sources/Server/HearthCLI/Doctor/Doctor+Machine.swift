@@ -48,37 +48,41 @@ extension Doctor {
       return (major, minor)
     }
 
-    /// Checks the libraries that functions link; on Darwin they are part of the system.
+    /// Checks the libraries that functions link; on Darwin all but OpenSSL are part of the system.
     private static func libraries() async -> [Finding] {
       #if canImport(Darwin)
-        return []
+        let needed = [("libcrypto", "openssl/core_names.h", "openssl@3")]
+        let folders = ["/opt/homebrew/opt", "/usr/local/opt"].map { "\($0)/openssl@3/include" }
+        let install = "brew install"
       #else
-        var missing: [String] = []
-        for (name, header, package) in [
+        let needed = [
           ("libcurl", "curl/curl.h", "libcurl4-openssl-dev"),
           ("sqlite3", "sqlite3.h", "libsqlite3-dev"), ("zlib", "zlib.h", "zlib1g-dev"),
-        ] {
-          let folders = ["/usr/include", "/usr/local/include"] + multiarchFolders()
-          if folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(header)") })
-          {
-            continue
-          }
-          if let tool = path(of: "pkg-config"), await output(of: tool, ["--exists", name]) != nil {
-            continue
-          }
-          missing.append(package)
-        }
-        return [
-          Finding(
-            "libraries",
-            isWell: missing.isEmpty,
-            missing.isEmpty
-              ? "libcurl, sqlite3, zlib"
-              : "missing for builds; install them with: apt-get install "
-                + missing.joined(separator: " ")
-          )
+          ("libcrypto", "openssl/core_names.h", "libssl-dev"),
         ]
+        let folders = ["/usr/include", "/usr/local/include"] + multiarchFolders()
+        let install = "apt-get install"
       #endif
+      var missing: [String] = []
+      for (name, header, package) in needed {
+        if folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(header)") }) {
+          continue
+        }
+        if let tool = path(of: "pkg-config"), await output(of: tool, ["--exists", name]) != nil {
+          continue
+        }
+        missing.append(package)
+      }
+      return [
+        Finding(
+          "libraries",
+          isWell: missing.isEmpty,
+          missing.isEmpty
+            ? needed.map(\.0).joined(separator: ", ")
+            : "missing for builds; install them with: \(install) "
+              + missing.joined(separator: " ")
+        )
+      ]
     }
 
     /// Returns Debian's multiarch folders, such as `/usr/include/x86_64-linux-gnu`.

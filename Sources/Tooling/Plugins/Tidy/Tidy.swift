@@ -314,9 +314,10 @@ private enum Architecture {
   static let columnsMax = 100
 
   static let layers: [String: Int] = [
-    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0, "LibC": 0,
+    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "COpenSSL": 0, "CKernels": 0, "CMemory": 0, "LibC": 0,
     "DocumentModel": 1, "JSONText": 1, "StatusCodes": 1, "FlowControl": 1, "Identifiers": 1,
     "InvocationContext": 1, "FunctionLogs": 1, "LinearRegex": 1, "FirestoreProtos": 1,
+    "Cryptography": 1,
     "Identity": 2, "Events": 2, "Schedules": 2, "StorageEngine": 2, "OutboundHTTP": 2,
     "Manifests": 2, "HTTPMessages": 2,
     "Invocation": 3, "TaskQueueModel": 3, "EventLog": 3, "SQLiteStorage": 3, "QueryEngine": 3,
@@ -349,6 +350,7 @@ private enum Architecture {
   static let toolchainModules: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
     "Dispatch", "Testing",
+    "CryptoKit",
     "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
   ]
 }

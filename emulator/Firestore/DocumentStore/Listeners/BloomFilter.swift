@@ -1,11 +1,5 @@
-import Crypto
+import Cryptography
 import DocumentModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A compact set of resource names that lets a client find documents it should no longer have.
 ///
@@ -48,7 +42,7 @@ package struct BloomFilter: Sendable, Hashable {
   /// Adds a document's full resource name.
   mutating func insert(_ name: DocumentName) {
     guard bitCount > 0 else { return }
-    let digest = Array(Insecure.MD5.hash(data: Data(name.description.utf8)))
+    let digest = MD5.hash(data: Array(name.description.utf8))
     func half(_ start: Int) -> UInt64 {
       (0..<8).reduce(0) { $0 | UInt64(digest[start + $1]) << ($1 * 8) }
     }

@@ -1,6 +1,7 @@
 /// 2048-bit RSA keys that are used only in tests and trusted nowhere.
-enum SampleKeys {
-  static let pems = [
+package enum SampleKeys {
+  /// Private keys in PEM.
+  package static let pems = [
     """
     -----BEGIN RSA PRIVATE KEY-----
     MIIEoAIBAAKCAQEAoXojbiefkp+THqjZMrlUCvCGFzSfjqeBDS5JlapwElqAcc9A
@@ -89,4 +90,66 @@ enum SampleKeys {
     -----END RSA PRIVATE KEY-----
     """,
   ]
+
+  /// The moduli of `pems`, in base64url as in a JSON Web Key; the exponent of each is `AQAB`.
+  package static let moduli = [
+    """
+    oXojbiefkp-THqjZMrlUCvCGFzSfjqeBDS5JlapwElqAcc9AUgffoPQ-HvgSwRgNOmPL14hFNjJ64P4n_K5kZhsC\
+    E5prWPvOJlD0lEQH-sk5ukVAEctUJTx0Jma64i9dcb2g7VIVwcCFz-InWIdhBNj_c-bIbLPiRA_-Dk2yRp4ztPss\
+    jy_8xGz5z8yso1weZv-AjfNyjOjG79h_i47W7stoqd4UKuvgBeB3pPe4X5M1VNcXGvqVjqvH471a0VLSKsOD54xG\
+    aJF3eVaWM1sRyBpKLKWSCvxGhabU0c0tRD0bApzV0GUroTjr1h-cImpDPFcp_KBmt__LXrJigc5_Ew
+    """,
+    """
+    1Awb5tfGViR9PKcwyNiomawgBqeDSa5RqHIxsY-L8jQ48otXNOlO_Kg6733nI_IbNnkRaXSlYPbI9dzSAvBVW4SW\
+    rHD2XRgLOYqLCx1CVL89v2V_xAtAxxdr8nObfqmUNOKiOXf45YH11_hCD6gpCjPc_63xriSLdxwdYqedR_1E-4Uw\
+    EYz_tWitE3cQn5ZrFCdUiSjN3C_VEWr2mP1WXYZ74P1RIii9-A7D9B9DLemTuN9ulVsZnPhCDJVD2aLf_RQ6IOk7\
+    cvREZIQNodHiBIu2vsWewEIv8rCfOdcBKeW2l9z8ho5qbW0F4omEDto-MXmJRuz97xhGH7xB_YdaAw
+    """,
+    """
+    tstB4y5hcCEBe1L06eg2wJa20EhWFtB3nbpIX1lLD-VluSMH1fQvtz5VivnGWsXi7hmFagLOFUgjY7VDgPlcLyka\
+    8qiJpF6stt4sAPo8XF3QifwdQWHasjljLqQe6rdZExGoabKiL4EHrZbvIQUN1mVh1FSNlDaDE-6g2akF3n0ECFos\
+    vzIzv_2iPfwOsPn6TcoZooUvYKzYmR-cs5TdMp_Tb5IyKPwsnQEOdIKlJQucaacXsNemvaggv_ou4w1rKGLmgPgI\
+    4mzXCWL8t7TFMM1nwKHyw8sDiZbuMmgMPmExJkZlyoGMVEB5Dzqsibz-E_JwZEEYbp0MVsi-696bVw
+    """,
+  ]
+
+  /// The public half of the first key, in PEM.
+  package static let publicPEM = """
+    -----BEGIN PUBLIC KEY-----
+    MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAoXojbiefkp+THqjZMrlU
+    CvCGFzSfjqeBDS5JlapwElqAcc9AUgffoPQ+HvgSwRgNOmPL14hFNjJ64P4n/K5k
+    ZhsCE5prWPvOJlD0lEQH+sk5ukVAEctUJTx0Jma64i9dcb2g7VIVwcCFz+InWIdh
+    BNj/c+bIbLPiRA/+Dk2yRp4ztPssjy/8xGz5z8yso1weZv+AjfNyjOjG79h/i47W
+    7stoqd4UKuvgBeB3pPe4X5M1VNcXGvqVjqvH471a0VLSKsOD54xGaJF3eVaWM1sR
+    yBpKLKWSCvxGhabU0c0tRD0bApzV0GUroTjr1h+cImpDPFcp/KBmt//LXrJigc5/
+    EwIDAQAB
+    -----END PUBLIC KEY-----
+
+    """
+
+  /// A private key of only 1024 bits, in PEM.
+  package static let shortPEM = """
+    -----BEGIN PRIVATE KEY-----
+    MIICdwIBADANBgkqhkiG9w0BAQEFAASCAmEwggJdAgEAAoGBAOWKUYpXpqGYuFmS
+    FhSBNYbe4ipEOirTSPhPvETgDRBMv7XORZL2UgeCaX0jjduaxaTYQGJsOkInj48a
+    wZn6Wvt2SI2F9WpHE9nxGkSrDo2qF1QqEIDFG4J6QTjLzFrFSDQjQUBECaOf2Jj8
+    WmESMakLtSyXIFaUQNECH/kxWIvLAgMBAAECgYEA2izCnE/7nhVfBCQKwKqfifZH
+    2gzHjPUOopaHSJ/9SsToY5IQJ0PhbCnUwpEMwPM3cRvq9qIQLdkUZtzzr7t6xUQv
+    IQQw2gB+FPRD+7YzqbNwbuIJvESMvC++u0MZpeafuciWQnME2USE+ZlouUHTADm+
+    j/rYp7qPKfMxMPh3Y0ECQQD0NgSmhaX1lDZMwBF9eGI0LF0zI/nmDng6QDmGdTbQ
+    9q1VzJ3iVq2CzuzS+UlHe0Da/2XAJtTtBKdqllQhJl4JAkEA8J7/nMUbjZTr4Wbf
+    zvOXYmmqK0/CAiS5piiRtz2OxaA3jN4kUwnjWerj+koNJUGAvyPX3U0JklzGV375
+    swlQMwJAChg1hwCdRJJ00CVcU7hnLsrqq1OAX+8XLyk6d4Fe27JmpdZIbHOyxmZx
+    SaM+UTMaEjNebFvuj0GS/gfqwFgKqQJBAM3lUBbGt1gEWX9LtzFwUVa90gYzvnB1
+    GoLq7h1dSGElQsOAhpajvG6Bx0ixuuPpVBC6zAkq1YjvaC0Qkvw3eO8CQBGbXPTh
+    YDN2enlyS5iM13szO/sqZGzPpH0UsqkIDkXm/dv7vS06c2k84tCYPPHrzTBJ2njN
+    P8Jqvx/n04eJY6w=
+    -----END PRIVATE KEY-----
+    """
+
+  /// The modulus of the short key, in base64url.
+  package static let shortModulus = """
+    5YpRilemoZi4WZIWFIE1ht7iKkQ6KtNI-E-8ROANEEy_tc5FkvZSB4JpfSON25rFpNhAYmw6QiePjxrBmfpa-3ZI\
+    jYX1akcT2fEaRKsOjaoXVCoQgMUbgnpBOMvMWsVINCNBQEQJo5_YmPxaYRIxqQu1LJcgVpRA0QIf-TFYi8s
+    """
 }

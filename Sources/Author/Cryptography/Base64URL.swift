@@ -44,8 +44,16 @@ package enum Base64URL {
     return bytes
   }
 
+  /// Decodes text like `decode`, but only the form that `encode` returns.
+  ///
+  /// For bytes that identify something, so that there is one text for them.
+  package static func decodeCanonical(_ text: some StringProtocol) -> [UInt8]? {
+    guard let bytes = decode(text), encode(bytes) == text else { return nil }
+    return bytes
+  }
+
   /// Returns true if a byte belongs to the alphabet.
-  static func isDigit(_ byte: UInt8) -> Bool { value(of: byte) != nil }
+  package static func isDigit(_ byte: UInt8) -> Bool { value(of: byte) != nil }
 
   private static func value(of byte: UInt8) -> Int? {
     switch byte {
