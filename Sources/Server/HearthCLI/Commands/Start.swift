@@ -181,11 +181,8 @@ struct Start: AsyncParsableCommand {
       version: Version.current
     )
     var report = StartReport(json: json, format: format)
-    if noRules { report.notesOnceUp.append((Rules.offNote, .warning)) }
-    if !noRules, files.firestoreRules == nil {
-      let text =
-        "There is no firestore.rules, so everybody may read and write everything in Firestore."
-      report.notesOnceUp.append((text, .notice))
+    if let notice = RulesNotice.atStart(file: files.firestoreRules, isOff: noRules) {
+      report.notesOnceUp.append(notice)
     }
     if !OutboundURL.isLoopback(host: host) {
       let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
