@@ -385,9 +385,17 @@ func topLayer() -> [Target] {
       // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
-        .embedInCode("Templates/StarterFunctions/WelcomeFunctions.swift"),
-        .embedInCode("Templates/StarterWorker/main.swift"),
-        .embedInCode("Templates/StarterFunctionsTests/WelcomeTests.swift"),
+        .embedInCode("Templates/firestore.rules"),
+        .embedInCode("Templates/.vscode/extensions.json"),
+        .embedInCode("Templates/.vscode/launch.json"),
+        .embedInCode("Templates/.vscode/tasks.json"),
+        .embedInCode("Templates/Sources/Models/CallableName.swift"),
+        .embedInCode("Templates/Sources/Models/Greeting.swift"),
+        .embedInCode("Templates/Sources/Models/User.swift"),
+        .embedInCode("Templates/Sources/Functions/WelcomeFunctions.swift"),
+        .embedInCode("Templates/Sources/Worker/main.swift"),
+        .embedInCode("Templates/Tests/FunctionsTests/RulesTests.swift"),
+        .embedInCode("Templates/Tests/FunctionsTests/WelcomeTests.swift"),
       ]
     ),
     module(
@@ -439,27 +447,26 @@ func application() -> [Target] {
 
 /// Returns the targets that `hearth init` writes, built without our settings.
 ///
-/// They are compiled as in a separate package.
+/// They have this package's `package` access, because only unsafe flags could name another package.
+/// `InitTests` checks that they use nothing of Hearth but what is public.
 func starter() -> [Target] {
   let templates = "Sources/Server/HearthCLI/Templates"
   return [
+    .target(name: "StarterModels", path: "\(templates)/Sources/Models"),
     .target(
       name: "StarterFunctions",
-      dependencies: targetDependencies(["FirestoreClient", "FunctionsRuntime"]),
-      path: "\(templates)/StarterFunctions",
-      packageAccess: false
+      dependencies: targetDependencies(["StarterModels", "FirestoreClient", "FunctionsRuntime"]),
+      path: "\(templates)/Sources/Functions"
     ),
     .executableTarget(
       name: "StarterWorker",
       dependencies: targetDependencies(["StarterFunctions", "FirestoreClient", "FunctionsRuntime"]),
-      path: "\(templates)/StarterWorker",
-      packageAccess: false
+      path: "\(templates)/Sources/Worker"
     ),
     .testTarget(
       name: "StarterFunctionsTests",
-      dependencies: targetDependencies(["StarterFunctions", "FunctionsTesting"]),
-      path: "\(templates)/StarterFunctionsTests",
-      packageAccess: false
+      dependencies: targetDependencies(["StarterModels", "StarterFunctions", "FunctionsTesting"]),
+      path: "\(templates)/Tests/FunctionsTests"
     ),
   ]
 }

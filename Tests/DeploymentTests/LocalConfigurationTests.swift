@@ -75,6 +75,26 @@ struct LocalConfigurationTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
+  @Test("A secret is never empty, and no value ends at a NUL or is too long for a secret")
+  func refusedValue() throws {
+    for value in ["", " \t\n"] {
+      let error = #expect(throws: DeploymentError.self) {
+        try configuration.set("KEY", to: value, isSecret: true)
+      }
+      #expect(error?.message == "The secret KEY is empty; give it a value, or remove it.")
+    }
+    #expect(throws: DeploymentError.self) {
+      try configuration.set("KEY", to: "a\0b", isSecret: false)
+    }
+    let longest = String(repeating: "x", count: LocalConfiguration.valueBytesMax)
+    #expect(throws: DeploymentError.self) {
+      try configuration.set("KEY", to: longest + "x", isSecret: false)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+
+    #expect(try configuration.set("KEY", to: longest, isSecret: true) == ".secret.local")
+  }
+
   @Test("Of several files the later one counts, and each setting says where it is from")
   func sources() throws {
     try folder.write(".env", "A=1\nB=1\n")

@@ -13,24 +13,37 @@ struct HearthCommand: Sendable {
     try await run(arguments, in: folder)
   }
 
+  /// Runs `hearth`, or another program, with `input` on its standard input.
   static func run(
     _ arguments: [String],
     in folder: String,
-    environment added: [String: String] = [:]
+    environment added: [String: String] = [:],
+    input: String = "",
+    program: URL = JourneyProject.binary("hearth")
   ) async throws -> HearthCommand {
     let process = Process()
-    process.executableURL = JourneyProject.binary("hearth")
+    process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: folder)
     var environment = ProcessInfo.processInfo.environment
     environment["FIREBASE_EMULATOR_HUB"] = nil
     process.environment = environment.merging(added) { $1 }
-    process.standardInput = FileHandle.nullDevice
+    let given = Pipe()
     let output = Pipe()
     let errors = Pipe()
+    if input.isEmpty {
+      process.standardInput = FileHandle.nullDevice
+    } else {
+      process.standardInput = given
+    }
     process.standardOutput = output
     process.standardError = errors
     try process.run()
+    if !input.isEmpty {
+      // The input of a command fits in a pipe buffer.
+      try given.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+      try given.fileHandleForWriting.close()
+    }
     return try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
         // The output of a command fits in a pipe buffer, so the pipes can be read one after

@@ -8,10 +8,14 @@ struct SecretJourneyTests {
   @Test("A secret reaches only the function that declares it, the user's shell none, logs neither")
   func reaches() async throws {
     let project = try JourneyProject()
-    func config(_ arguments: String...) async throws -> HearthCommand {
-      try await HearthCommand.run(["functions", "config"] + arguments, in: project.folder.path)
+    func config(_ arguments: String..., input: String = "") async throws -> HearthCommand {
+      try await HearthCommand.run(
+        ["functions", "config"] + arguments,
+        in: project.folder.path,
+        input: input
+      )
     }
-    let set = try await config("set", "--secret", "SAMPLE_SECRET=hush-1")
+    let set = try await config("set", "--secret", "SAMPLE_SECRET", input: "hush-1\n")
     #expect(set.status == 0 && set.errors.contains("hearth deploy"), "\(set)")
     #expect(try await config("set", "SAMPLE_PLAIN=for all").status == 0)
     let shown = try await config("get")

@@ -44,9 +44,27 @@ package struct LocalConfiguration: Sendable {
     return settings.values.sorted { $0.name < $1.name } + secrets.sorted { $0.name < $1.name }
   }
 
+  /// The maximum size of a value: that of a secret in Google's Secret Manager.
+  package static let valueBytesMax = 64 << 10
+
+  /// Throws `DeploymentError` for a name that a variable or secret cannot have.
+  package static func check(_ name: String) throws { try EnvironmentFile.check(name) }
+
   /// Sets a variable or secret, and returns the name of the file that contains it.
+  ///
+  /// Throws `DeploymentError` for an empty secret, for a value that no process can be given, and
+  /// for a file that cannot be read or written.
   package func set(_ name: String, to value: String, isSecret: Bool) throws -> String {
-    try change(isSecret: isSecret) { try $0.set(name, value) }
+    guard !isSecret || value.contains(where: { !$0.isWhitespace }) else {
+      throw DeploymentError("The secret \(name) is empty; give it a value, or remove it.")
+    }
+    guard !value.utf8.contains(0) else {
+      throw DeploymentError("The value of \(name) has a NUL character, which ends a variable.")
+    }
+    guard value.utf8.count <= Self.valueBytesMax else {
+      throw DeploymentError("The value of \(name) is longer than \(Self.valueBytesMax) bytes.")
+    }
+    return try change(isSecret: isSecret) { try $0.set(name, value) }
   }
 
   /// Removes a variable or secret; returns the file's name, or nil if it is not in the file.

@@ -28,7 +28,7 @@ fi
 
 # The lines of a template as they are in a package that `hearth init` has written.
 written() {
-  sed 's/^import StarterFunctions$/import Functions/' "$1" >"$work/source"
+  sed 's/^\(@testable \)*import Starter/\1import /' "$1" >"$work/source"
   { grep '^import ' "$work/source" | LC_ALL=C sort; grep -v '^import ' "$work/source"; } >"$2"
 }
 
@@ -54,13 +54,18 @@ trap 'rm -rf "$work"' EXIT
 templates=Sources/Server/HearthCLI/Templates
 resources=Sources/Author/FunctionsRuntime/FunctionsRuntime.docc/Resources
 
-check_step welcome-1.swift.txt StarterFunctions/WelcomeFunctions.swift
-check_step welcome-2.swift.txt StarterFunctions/WelcomeFunctions.swift
-check_step welcome-3.swift.txt StarterFunctions/WelcomeFunctions.swift whole
-check_step welcome-broken.swift.txt StarterFunctions/WelcomeFunctions.swift
-check_step tests-1.swift.txt StarterFunctionsTests/WelcomeTests.swift
-check_step tests-2.swift.txt StarterFunctionsTests/WelcomeTests.swift whole
-check_step worker.swift.txt StarterWorker/main.swift whole
+functions=Sources/Functions/WelcomeFunctions.swift
+tests=Tests/FunctionsTests/WelcomeTests.swift
+check_step greeting.swift.txt Sources/Models/Greeting.swift whole
+check_step rules.txt firestore.rules whole
+check_step welcome-1.swift.txt $functions
+check_step welcome-2.swift.txt $functions
+check_step welcome-3.swift.txt $functions whole
+check_step welcome-broken.swift.txt $functions
+check_step tests-1.swift.txt $tests
+check_step tests-2.swift.txt $tests whole
+check_step tests-rules.swift.txt Tests/FunctionsTests/RulesTests.swift whole
+check_step worker.swift.txt Sources/Worker/main.swift whole
 
 # Members that take or give another module's types are not in these graphs: pages link to types.
 swift package dump-symbol-graph --minimum-access-level internal --skip-synthesized-members \

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import SecurityRules
 
 /// `hearth doctor`: checks what the suite needs and explains how to fix problems.
 struct Doctor: AsyncParsableCommand {
@@ -36,6 +37,7 @@ struct Doctor: AsyncParsableCommand {
     if let running {
       findings += try await health(of: running, files)
     } else {
+      findings.append(rules(files))
       findings.append(
         Finding("suite", .note, "none is running; `hearth start` starts one")
       )
@@ -118,5 +120,43 @@ struct Doctor: AsyncParsableCommand {
         ? "\(source)\(product) (firebase.json)"
         : "\(manifest) is missing; correct functions.source in firebase.json"
     )
+  }
+
+  /// Reports the rules that the next start loads.
+  private func rules(_ files: ProjectFiles) -> Finding {
+    guard let path = files.firestoreRules else {
+      return Finding(
+        "security rules",
+        .note,
+        "no firestore.rules here, so everybody may read and write everything in Firestore"
+      )
+    }
+    let name = URL(filePath: path).lastPathComponent
+    do {
+      return rules(name: name, try String(contentsOfFile: path, encoding: .utf8))
+    } catch {
+      return Finding(
+        "security rules",
+        .fix,
+        "\(path) cannot be read; write it, or correct firestore.rules in firebase.json"
+      )
+    }
+  }
+
+  /// Reports whom rules keep from something.
+  func rules(name: String, _ content: String) -> Finding {
+    if let open = RulesNotice.openness(name: name, content) {
+      return Finding("security rules", .note, open)
+    }
+    do {
+      _ = try Ruleset(name: name, content: content)
+      return Finding("security rules", .ok, "\(name) decides on the requests of apps")
+    } catch {
+      return Finding(
+        "security rules",
+        .fix,
+        "\(name) has mistakes; `hearth rules check` names them"
+      )
+    }
   }
 }

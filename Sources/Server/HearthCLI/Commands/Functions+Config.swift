@@ -10,7 +10,7 @@ extension Functions {
       discussion: """
           hearth functions config get
           hearth functions config set CHAT_MODEL=gpt-4o-mini
-          hearth functions config set --secret OPENAI_KEY < key.txt
+          hearth functions config set --secret OPENAI_KEY
           hearth functions config unset CHAT_MODEL
 
         Variables are in .env, .env.PROJECT and .env.local of the functions' folder, and every \
@@ -93,25 +93,43 @@ extension Functions {
         abstract: "Set variables, or secrets with --secret.",
         discussion: """
             hearth functions config set CHAT_MODEL=gpt-4o-mini
-            hearth functions config set --secret OPENAI_KEY < key.txt
+            hearth functions config set --secret OPENAI_KEY
+            hearth functions config set --secret SIGNING_KEY < key.pem
 
-          A name without a value takes it from standard input, where no history of a shell keeps \
-          it; line ends at its end are left out.
+          A name without a value asks for it at a terminal, where a secret is not shown; otherwise \
+          the value is what standard input holds, which may have several lines. Line ends at its \
+          end are left out. The value of a secret is never taken from the command line, because \
+          the shell keeps it in its history and `ps` shows it.
           """
       )
 
       @OptionGroup var source: Source
 
-      @Argument(help: "NAME=VALUE, or NAME to read the value from standard input.")
+      @Argument(help: "NAME=VALUE, or NAME to be asked for the value.")
       var assignments: [String]
 
       @Flag(help: "Keep them in .secret.local, for the functions that declare them.")
       var secret = false
 
       func validate() throws {
+        if secret, let assignment = assignments.first(where: { $0.contains("=") }) {
+          let name = assignment.prefix { $0 != "=" }
+          throw ValidationError(
+            """
+            The value of a secret does not belong on the command line: the shell keeps it in its \
+            history, and `ps` shows it. To be asked for it, or to take it from a file:
+              hearth functions config set --secret \(name)
+              hearth functions config set --secret \(name) < FILE
+            """
+          )
+        }
         let valueless = assignments.filter { !$0.contains("=") }
-        guard valueless.count <= 1 else {
-          throw ValidationError("Standard input holds one value; give the others as NAME=VALUE.")
+        guard valueless.count <= 1 || TerminalPrompt.isPossible else {
+          throw ValidationError(
+            secret
+              ? "Standard input holds one value; set one secret at a time."
+              : "Standard input holds one value; give the others as NAME=VALUE."
+          )
         }
       }
 
@@ -124,7 +142,9 @@ extension Functions {
             omittingEmptySubsequences: false
           )
           let name = String(parts[0])
-          let value = parts.count == 2 ? String(parts[1]) : try valueOfStandardInput()
+          // Nobody should type a value for nothing.
+          try convertingErrors { try LocalConfiguration.check(name) }
+          let value = parts.count == 2 ? String(parts[1]) : try enteredValue(of: name)
           let file = try convertingErrors {
             try configuration.set(name, to: value, isSecret: secret)
           }
@@ -133,13 +153,41 @@ extension Functions {
         Terminal.note(Config.advice)
       }
 
-      private func valueOfStandardInput() throws -> String {
-        let data = try FileHandle.standardInput.readToEnd() ?? Data()
-        guard var text = String(data: data, encoding: .utf8) else {
-          throw CommandError("Standard input is not UTF-8.")
+      /// Returns a value that is not empty, from a person or from standard input.
+      private func enteredValue(of name: String) throws -> String {
+        let isAsked = TerminalPrompt.isPossible
+        let bytes =
+          isAsked
+          ? try TerminalPrompt.ask(for: name, isHidden: secret)
+          : try bytesOfStandardInput(for: name)
+        guard var text = String(validating: bytes, as: UTF8.self) else {
+          throw CommandError("The value of \(name) is not UTF-8; nothing was changed.")
         }
         while text.last?.isNewline == true { text.removeLast() }
+        guard text.contains(where: { !$0.isWhitespace }) else {
+          throw CommandError(
+            (isAsked ? "Nothing was entered for \(name)" : "Standard input is empty")
+              + ", so nothing was changed. "
+              + (secret
+                ? "`hearth functions config unset --secret \(name)` removes a secret."
+                : "`hearth functions config set \(name)=` makes a variable empty.")
+          )
+        }
         return text
+      }
+
+      private func bytesOfStandardInput(for name: String) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let part = try FileHandle.standardInput.read(upToCount: 1 << 16), !part.isEmpty {
+          bytes += part
+          guard bytes.count <= LocalConfiguration.valueBytesMax else {
+            throw CommandError(
+              "The value of \(name) is longer than \(LocalConfiguration.valueBytesMax) bytes; "
+                + "nothing was changed."
+            )
+          }
+        }
+        return bytes
       }
     }
 

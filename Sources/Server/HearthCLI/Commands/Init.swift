@@ -6,9 +6,10 @@ struct Init: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Write a small package of functions that builds, tests, starts and deploys.",
     discussion: """
-      A trigger, a callable, a test of both, firebase.json and a README, in a folder that is new \
-      or empty. The package depends on Hearth by the path of the checkout that this command was \
-      built or installed from, by --hearth-path, or by --hearth-url.
+      A trigger, a callable, models for an app, security rules, tests of all, firebase.json, \
+      settings of an editor and a README, in a folder that is new or empty. The package depends \
+      on Hearth by the path of the checkout that this command was built or installed from, by \
+      --hearth-path, or by --hearth-url.
 
         hearth init my-backend
         hearth init my-backend --hearth-path ../hearth
@@ -29,6 +30,7 @@ struct Init: AsyncParsableCommand {
   var hearthBranch = "main"
 
   func validate() throws {
+    guard !folder.isEmpty else { throw ValidationError("Name a folder, such as my-backend.") }
     guard hearthPath == nil || hearthURL == nil else {
       throw ValidationError("Give --hearth-path or --hearth-url, not both.")
     }
@@ -36,11 +38,8 @@ struct Init: AsyncParsableCommand {
 
   func run() async throws {
     let path = absolutePath(folder)
-    let starter = StarterFiles(
-      name: StarterFiles.name(from: URL(filePath: path).lastPathComponent),
-      hearth: try dependency()
-    )
-    try checkEmpty(path)
+    let isNew = try isNew(path)
+    let starter = StarterFiles(name: try packageName(path, isNew: isNew), hearth: try dependency())
     do {
       for (name, text) in starter.files {
         let file = URL(filePath: path).appending(path: name)
@@ -54,17 +53,52 @@ struct Init: AsyncParsableCommand {
       throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
     }
     let names = starter.files.map { "  " + $0.path }.joined(separator: "\n")
+    let isHere = path == FileManager.default.currentDirectoryPath
     Terminal.print(
       """
       Wrote \(starter.files.count) files to \(path):
       \(names)
 
+      The package is \(starter.name), the project \(starter.project).
+
       Next:
-        cd \(folder)
+      \(isHere ? "" : "  cd \(Self.shellWord(folder))\n")\
         swift test               the first build takes minutes, later ones seconds
         hearth start --watch     the functions beside their emulators
+        hearth fire welcome --document users/tina --data '{"name": "Tina"}'
+                                 from a second terminal: one event for the trigger
+
+      README.md says what is where, and how an app calls the functions.
       """
     )
+  }
+
+  /// Returns the package's name: that of the folder, or one like it for a folder that is there.
+  private func packageName(_ path: String, isNew: Bool) throws -> String {
+    let last = URL(filePath: path).lastPathComponent
+    let name = StarterFiles.name(from: last)
+    // The name of an existing folder may have been chosen for other reasons.
+    guard isNew, !StarterFiles.isName(last) else { return name }
+    let parent = folder.hasSuffix(last) ? String(folder.dropLast(last.count)) : ""
+    throw CommandError(
+      """
+      "\(last)" cannot be the name of a package: use \(StarterFiles.nameRule).
+      Try: hearth init \(Self.shellWord(parent + name))
+      """,
+      .usage
+    )
+  }
+
+  /// Returns a word for a shell, in quotes if it needs them.
+  private static func shellWord(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+        || "_./~+,=-".utf8.contains(byte)
+    }
+    guard !isPlain else { return text }
+    return "'"
+      + text.split(separator: "'", omittingEmptySubsequences: false)
+      .joined(separator: "'\\''") + "'"
   }
 
   private func dependency() throws -> StarterFiles.Dependency {
@@ -85,9 +119,10 @@ struct Init: AsyncParsableCommand {
     return .path(path)
   }
 
-  private func checkEmpty(_ path: String) throws {
+  /// Returns true if the folder has to be made; throws if it holds anything of its own.
+  private func isNew(_ path: String) throws -> Bool {
     var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return }
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return true }
     guard isFolder.boolValue else { throw CommandError("\(path) is a file, not a folder.") }
     let names: [String]
     do {
@@ -95,9 +130,16 @@ struct Init: AsyncParsableCommand {
     } catch {
       throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
     }
-    guard names.allSatisfy({ $0 == ".git" }) else {
-      throw CommandError("\(path) is not empty; name a folder that is new or empty.")
-    }
+    let own = names.filter { ![".git", ".DS_Store"].contains($0) }.sorted()
+    guard !own.isEmpty else { return false }
+    let shown = own.prefix(3).joined(separator: ", ") + (own.count > 3 ? ", …" : "")
+    let inside = Self.shellWord((folder.hasSuffix("/") ? folder : folder + "/") + "functions")
+    throw CommandError(
+      """
+      \(path) is not empty (it has \(shown)); name a folder that is new or empty.
+      Try: hearth init \(inside)
+      """
+    )
   }
 
   /// Returns the checkout that contains the running binary, or that it was installed from.

@@ -187,11 +187,8 @@ struct Start: AsyncParsableCommand {
       version: Version.current
     )
     var report = StartReport(json: json, format: format, isQuiet: quiet)
-    if noRules { report.notesOnceUp.append((Rules.offNote, .warning)) }
-    if !noRules, files.firestoreRules == nil {
-      let text =
-        "There is no firestore.rules, so everybody may read and write everything in Firestore."
-      report.notesOnceUp.append((text, .notice))
+    if let notice = RulesNotice.atStart(file: files.firestoreRules, isOff: noRules) {
+      report.notesOnceUp.append(notice)
     }
     if let note = files.emulators.missingNote(file: "firebase.json") {
       report.notesOnceUp.append((note, .notice))

@@ -2,6 +2,7 @@ import Deployment
 import EmulatorSuite
 import Foundation
 import Manifests
+import OutboundHTTP
 
 extension Doctor {
   /// Checks the running suite, its deployment and its events.
@@ -24,6 +25,7 @@ extension Doctor {
       findings.append(Finding("port of \(name)", .ok, "\(address.host):\(address.port)"))
     }
     findings.append(openPorts(of: suite))
+    findings.append(try await rules(of: suite))
     findings += try await deployment(client)
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
     for function in functions {
@@ -38,6 +40,39 @@ extension Doctor {
   /// Reports which clients and web origins may use the ports.
   private func openPorts(of suite: SuiteDescription) -> Finding {
     Finding("open to", .ok, suite.openTo ?? "an older suite does not say")
+  }
+
+  /// Reports whom the rules in force keep from something.
+  private func rules(of suite: SuiteDescription) async throws -> Finding {
+    struct Reply: Decodable {
+      struct Rules: Decodable { var files: [File] }
+      struct File: Decodable {
+        var name: String
+        var content: String
+      }
+      var rules: Rules
+    }
+    guard let firestore = suite.services["firestore"] else {
+      return Finding("security rules", .note, "this suite has no Firestore")
+    }
+    let response = try await OutboundClient().send(
+      OutboundRequest(
+        method: "GET",
+        url: "http://\(firestore.host):\(firestore.port)/emulator/v1/projects/"
+          + "\(suite.project.percentEncoded):securityRules"
+      )
+    )
+    guard response.isSuccess,
+      let file = try JSONDecoder().decode(Reply.self, from: Data(response.body)).rules.files.first
+    else {
+      return Finding(
+        "security rules",
+        .note,
+        "none are in force, so everybody may read and write everything in Firestore; write "
+          + "firestore.rules, and start without --no-rules"
+      )
+    }
+    return rules(name: file.name, file.content)
   }
 
   private func deployment(_ client: ControlClient) async throws -> [Finding] {
@@ -81,7 +116,8 @@ extension Doctor {
           ? Finding(
             "secret \(name)",
             .note,
-            "not set; functions see none. Write \(name)=… to \(folder)/.secret.local"
+            "not set; functions see none. `hearth functions config set --secret \(name)` "
+              + "asks for it"
           ) : Finding("secret \(name)", .ok, "set (\(folder)/.secret.local)")
       }
     } catch {

@@ -36,16 +36,26 @@ struct StarterFiles {
     [
       ("Package.swift", manifest),
       (
+        "Sources/Models/CallableName.swift", Self.template(PackageResources.CallableName_swift)
+      ),
+      ("Sources/Models/Greeting.swift", Self.template(PackageResources.Greeting_swift)),
+      ("Sources/Models/User.swift", Self.template(PackageResources.User_swift)),
+      (
         "Sources/Functions/WelcomeFunctions.swift",
-        Self.template(PackageResources.WelcomeFunctions_swift)
+        Self.renamed(PackageResources.WelcomeFunctions_swift)
       ),
       ("Sources/Worker/main.swift", Self.renamed(PackageResources.main_swift)),
       (
         "Tests/FunctionsTests/WelcomeTests.swift", Self.renamed(PackageResources.WelcomeTests_swift)
       ),
+      ("Tests/FunctionsTests/RulesTests.swift", Self.renamed(PackageResources.RulesTests_swift)),
+      ("firestore.rules", Self.template(PackageResources.firestore_rules)),
       ("firebase.json", Self.firebaseJSON),
       (".firebaserc", firebaseRC),
       (".gitignore", Self.gitignore),
+      (".vscode/extensions.json", Self.template(PackageResources.extensions_json)),
+      (".vscode/launch.json", Self.template(PackageResources.launch_json)),
+      (".vscode/tasks.json", Self.template(PackageResources.tasks_json)),
       ("Dockerfile", Self.template(PackageResources.Dockerfile)),
       ("Dockerfile.dockerignore", Self.template(PackageResources.Dockerfile_dockerignore)),
       ("README.md", readme),
@@ -57,28 +67,49 @@ struct StarterFiles {
 
   /// Returns a package name derived from the name of a folder.
   ///
-  /// It consists of letters, digits and hyphens, and begins with a letter.
+  /// It consists of lowercase letters, digits and hyphens, and begins with a letter.
   static func name(from folder: String) -> String {
-    let characters = folder.lowercased().map { character in
-      character.isASCII && (character.isLetter || character.isNumber) ? character : "-"
-    }
-    let words = String(characters).split(separator: "-").joined(separator: "-")
+    let characters = folder.lowercased().map { isLetterOrDigit($0) ? $0 : "-" }
+    let words = words(String(characters))
     guard let first = words.first else { return "functions" }
-    return String((first.isLetter ? words : "app-\(words)").prefix(nameCharactersMax))
+    return Self.words(String((first.isLetter ? words : "app-\(words)").prefix(nameCharactersMax)))
   }
+
+  /// Returns true if a name that a person chose can be that of a package and of its folder.
+  static func isName(_ name: String) -> Bool {
+    guard let first = name.first, first.isASCII, first.isLetter else { return false }
+    return name.count <= nameCharactersMax
+      && name.allSatisfy { isLetterOrDigit($0) || $0 == "-" || $0 == "_" }
+  }
+
+  /// The names that `isName` accepts, as words for a person.
+  static let nameRule =
+    "letters, digits, - and _, with a letter first, and at most \(nameCharactersMax) characters"
 
   /// The maximum length of a name: with `demo-`, a project ID has at most 30 characters.
   private static let nameCharactersMax = 25
 
-  /// Renames the module, which is `Functions` in the new package but `StarterFunctions` here.
+  private static func isLetterOrDigit(_ character: Character) -> Bool {
+    character.isASCII && (character.isLetter || character.isNumber)
+  }
+
+  /// Returns a text with one hyphen between its parts and none at the ends.
+  private static func words(_ text: String) -> String {
+    text.split(separator: "-").joined(separator: "-")
+  }
+
+  /// Renames the modules, which are `Functions` and so on, but `StarterFunctions` and so on here.
   private static func renamed(_ source: [UInt8]) -> String {
     var lines = template(source).split(separator: "\n", omittingEmptySubsequences: false).map(
       String.init
     )
-    let imports = lines.indices.filter { lines[$0].hasPrefix("import ") }
-    for index in imports where lines[index] == "import StarterFunctions" {
-      lines[index] = "import Functions"
+    for index in lines.indices {
+      for prefix in ["import ", "@testable import "]
+      where lines[index].hasPrefix(prefix + "Starter") {
+        lines[index] = prefix + lines[index].dropFirst((prefix + "Starter").count)
+      }
     }
+    let imports = lines.indices.filter { lines[$0].hasPrefix("import ") }
     let sorted = imports.map { lines[$0] }.sorted()
     for (index, line) in zip(imports, sorted) { lines[index] = line }
     return lines.joined(separator: "\n")
@@ -102,30 +133,35 @@ struct StarterFiles {
       name: "\(name)",
       platforms: [.macOS(.v15)],
       products: [
-        .executable(name: "functions-worker", targets: ["Worker"])
+        // For apps, which build this library alone. With a second product they would fetch Hearth.
+        .library(name: "Models", targets: ["Models"])
       ],
       dependencies: [
         \(hearth.declaration)
       ],
       targets: [
+        .target(name: "Models"),
         .target(
           name: "Functions",
           dependencies: [
+            "Models",
             .product(name: "FirestoreClient", package: "\(hearth.identity)"),
             .product(name: "FunctionsRuntime", package: "\(hearth.identity)"),
           ]
         ),
         .executableTarget(
-          name: "Worker",
+          name: "functions-worker",
           dependencies: [
             "Functions",
             .product(name: "FirestoreClient", package: "\(hearth.identity)"),
             .product(name: "FunctionsRuntime", package: "\(hearth.identity)"),
-          ]
+          ],
+          path: "Sources/Worker"
         ),
         .testTarget(
           name: "FunctionsTests",
           dependencies: [
+            "Models",
             "Functions",
             .product(name: "FunctionsTesting", package: "\(hearth.identity)"),
           ]
@@ -138,6 +174,9 @@ struct StarterFiles {
 
   private static let firebaseJSON = """
     {
+      "firestore": {
+        "rules": "firestore.rules"
+      },
       "functions": {
         "source": ".",
         "product": "functions-worker",
@@ -178,9 +217,12 @@ struct StarterFiles {
     | file | what it is |
     |---|---|
     | `Sources/Functions/WelcomeFunctions.swift` | the functions: a trigger and a callable |
-    | `Sources/Worker/main.swift` | the program that runs them |
-    | `Tests/FunctionsTests/WelcomeTests.swift` | a test of both, without a server |
+    | `Sources/Models/` | the documents, and the names of callables; apps import it, too |
+    | `Sources/Worker/main.swift` | the program that runs the functions |
+    | `Tests/FunctionsTests/` | tests of the functions and of the rules, without a server |
+    | `firestore.rules` | who may read and write what in an app; all else is denied |
     | `firebase.json`, `.firebaserc` | where the functions are, how they are built, and the project's id |
+    | `.vscode/` | tasks, and the functions in the debugger of Visual Studio Code |
 
     ```sh
     swift test                  # run the tests
@@ -199,7 +241,31 @@ struct StarterFiles {
     `Package.swift` names Hearth by \(dependencyText)
     The functions are built as the tests are, so that a change is served within seconds; for
     measurements `--configuration release` builds them as production does.
-    Settings go to `.env`, secrets to `.secret.local`, which is not committed.
+
+    Settings go to `.env`. Secrets go to `.secret.local`, which is not committed;
+    `hearth functions config set --secret NAME` asks for one.
+
+    ## In the app
+
+    Add this package to the app, with the library `Models`, which builds without Hearth. This
+    extension calls a function by its name in `Models`:
+
+    ```swift
+    import FirebaseFunctions
+    import Models
+
+    extension Functions {
+      /// Calls a function with the types that `Models` gives it.
+      func call<Payload, Reply>(
+        _ callable: CallableName<Payload, Reply>,
+        _ payload: Payload
+      ) async throws -> Reply {
+        try await httpsCallable(callable.name).call(payload)
+      }
+    }
+
+    let greeting = try await Functions.functions().call(.greeting, GreetingQuery(isLoud: true))
+    ```
 
     """
   }

@@ -1,17 +1,18 @@
 import FirestoreClient
 import FunctionsRuntime
+import StarterModels
 
 /// The functions of this project; their names stay the same when the code changes.
-public struct WelcomeFunctions: Sendable {
+package struct WelcomeFunctions: Sendable {
   let firestore: Firestore
 
   /// Creates the functions with access to a database.
-  public init(firestore: Firestore) {
+  package init(firestore: Firestore) {
     self.firestore = firestore
   }
 
   /// All functions to deploy.
-  public var app: FunctionsApp {
+  package var app: FunctionsApp {
     FunctionsApp {
       welcome
       greeting
@@ -19,7 +20,7 @@ public struct WelcomeFunctions: Sendable {
   }
 
   /// Greets each new user; runs when a document below `users` is created.
-  public var welcome: OnDocumentCreated<User> {
+  var welcome: OnDocumentCreated<User> {
     .init("welcome", at: "users/{userId}") { event in
       let greeting = try firestore.document("greetings/\(event.params.userId)")
       try await greeting.set(Greeting(text: "Welcome, \(event.data.name)!"))
@@ -28,8 +29,8 @@ public struct WelcomeFunctions: Sendable {
   }
 
   /// Returns the greeting of a signed-in user; the app calls this function by its name.
-  public var greeting: OnCall<GreetingQuery, Greeting> {
-    .init("greeting") { request in
+  var greeting: OnCall<GreetingQuery, Greeting> {
+    .init(CallableName.greeting.name) { request in
       let user = try request.requireUser()
       let found = try await firestore.document("greetings/\(user)").get()
       guard found.exists else { throw CallableError(.notFound, "\(user) has no greeting yet.") }
@@ -37,38 +38,5 @@ public struct WelcomeFunctions: Sendable {
       if request.data.isLoud == true { greeting.text = greeting.text.uppercased() }
       return greeting
     }
-  }
-}
-
-/// A document below `users`.
-public struct User: Codable, Sendable {
-  /// The name shown to other users.
-  public var name: String
-
-  /// Creates a user with a name.
-  public init(name: String) {
-    self.name = name
-  }
-}
-
-/// A document below `greetings`, and the result of `greeting`.
-public struct Greeting: Codable, Sendable, Equatable {
-  /// The text of the greeting.
-  public var text: String
-
-  /// Creates a greeting with a text.
-  public init(text: String) {
-    self.text = text
-  }
-}
-
-/// The request data of `greeting`.
-public struct GreetingQuery: Codable, Sendable {
-  /// True if the greeting should be returned in capital letters.
-  public var isLoud: Bool?
-
-  /// Creates the request data.
-  public init(isLoud: Bool? = nil) {
-    self.isLoud = isLoud
   }
 }

@@ -1,6 +1,8 @@
 import FunctionsTesting
-import StarterFunctions
+import StarterModels
 import Testing
+
+@testable import StarterFunctions
 
 @Suite("Welcome")
 struct WelcomeTests {
