@@ -373,8 +373,9 @@ func topLayer() -> [Target] {
       [
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
         "FunctionLogs",
-        "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
-        "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
+        "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
+        "OutboundHTTP", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
+        "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.

@@ -42,7 +42,11 @@ extension ControlAPI {
   func fire(_ name: String, _ request: Request) async throws -> Response {
     guard let endpoint = fleet.endpoints[name] else {
       let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
-      throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
+      let question = NearestName.question(name, among: fleet.endpoints.keys.sorted())
+      throw StatusError(
+        .notFound,
+        "No function \(name) is deployed.\(question) Functions: \(names)."
+      )
     }
     guard let trigger = endpoint.eventTrigger else {
       throw StatusError(

@@ -76,6 +76,8 @@ struct Doctor: AsyncParsableCommand {
   /// Returns the settings of commands in this folder, with their sources.
   private func settings(_ files: ProjectFiles) -> [Finding] {
     var findings = [functions(files)]
+    findings += [("firestore", files.firestoreRules), ("storage", files.storageRules)]
+      .compactMap { service, path in path.map { rules($0, of: service) } }
     let project =
       suite.project.map { "\($0) (--project)" }
       ?? files.defaultProject.map { "\($0) (.firebaserc)" }
@@ -88,6 +90,17 @@ struct Doctor: AsyncParsableCommand {
       }
     }
     return findings
+  }
+
+  private func rules(_ path: String, of service: String) -> Finding {
+    let exists = FileManager.default.fileExists(atPath: path)
+    return Finding(
+      "\(service) rules",
+      isWell: exists,
+      exists
+        ? path
+        : "\(path) is missing; write it, or correct \(service).rules in firebase.json"
+    )
   }
 
   private func functions(_ files: ProjectFiles) -> Finding {

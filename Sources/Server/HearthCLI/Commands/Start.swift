@@ -151,6 +151,13 @@ struct Start: AsyncParsableCommand {
     guard exportOnExit != "" || importFolder != nil else {
       throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
     }
+    var isFolder: ObjCBool = true
+    if exportOnExit == "", let importFolder,
+      FileManager.default.fileExists(atPath: importFolder, isDirectory: &isFolder),
+      !isFolder.boolValue
+    {
+      throw ValidationError("--import is a file; name a folder: --export-on-exit FOLDER")
+    }
   }
 
   func run() async throws {
