@@ -16,7 +16,7 @@ enum WrongCommandLine {
       guard !commands.isEmpty, !word.hasPrefix("-") else {
         return numberBelowZero(arguments[place...], path, complaint)
       }
-      let names = commands.filter { $0.configuration.shouldDisplay }.map(\._commandName)
+      let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
       guard let next = commands.first(where: { $0._commandName == word }) else {
         // A default command may take the word as an argument and complain of something else.
         guard complaint.contains("nexpected argument"), complaint.contains("'\(word)'") else {
