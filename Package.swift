@@ -179,7 +179,7 @@ func modules() -> [Target] {
     module(
       "SecurityRules",
       in: "emulator",
-      ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
+      ["DocumentModel", "Identifiers", "JSONText", "LinearRegex", "Crypto"]
     ),
     module(
       "HTTPSupport",

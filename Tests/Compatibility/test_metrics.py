@@ -202,7 +202,7 @@ def test_cloud_events_are_fired_from_a_file_and_refused_by_type(sample, tmp_path
 
 
 @pytest.mark.parametrize("name, way", [
-    ("echo", "hearth call echo"), ("inspect", "curl "), ("countTask", "enqueue a task")])
+    ("echo", "hearth call echo"), ("inspect", "curl "), ("countTask", "hearth enqueue countTask")])
 def test_who_fires_what_takes_no_events_is_told_the_way_in(sample, name, way):
     run = fire(sample, name, "--document", "a/b", "--data", "{}")
     assert run.returncode == 1 and way in run.stderr

@@ -3,22 +3,28 @@ package enum NearestName {
   /// Returns the known name that differs least from `name`; nil if all of them differ too much.
   ///
   /// Capitals do not count. A name may differ by one insertion, deletion, replacement or swap of
-  /// neighbors for every three characters, but by one in any case. The beginning of a single known
-  /// name stands for that name.
-  package static func of(_ name: String, among known: some Sequence<String>) -> String? {
+  /// neighbors for every three characters, by one in any case, and by three at most. The beginning
+  /// of a single known name stands for that name if `takesBeginning` is true.
+  package static func of(
+    _ name: String,
+    among known: some Sequence<String>,
+    takesBeginning: Bool = true
+  ) -> String? {
     let wanted = Array(name.lowercased().prefix(lengthMax))
     guard !wanted.isEmpty else { return nil }
-    let limit = max(1, wanted.count / 3)
+    let limit = min(differencesMax, max(1, wanted.count / 3))
     var best: (name: String, distance: Int)?
     var begun: [String] = []
-    for candidate in known where candidate != name {
+    for candidate in known.prefix(candidatesMax) where candidate != name {
       let characters = Array(candidate.lowercased().prefix(lengthMax))
       if characters.starts(with: wanted) { begun.append(candidate) }
       guard abs(characters.count - wanted.count) <= limit else { continue }
       let distance = distance(wanted, characters)
       if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
     }
-    return best?.name ?? (begun.count == 1 && wanted.count >= beginningMin ? begun[0] : nil)
+    if let best { return best.name }
+    let isBeginning = takesBeginning && begun.count == 1 && wanted.count >= beginningMin
+    return isBeginning ? begun[0] : nil
   }
 
   /// Returns the question ` Did you mean NAME?`, with a space before it; empty without such a name.
@@ -49,6 +55,10 @@ package enum NearestName {
     return previous[second.count]
   }
 
+  /// The maximum number of differences of a misspelled name.
+  private static let differencesMax = 3
+  /// The maximum number of known names that are compared; there may be thousands.
+  private static let candidatesMax = 1000
   /// The number of characters that are compared; the work grows with its square.
   private static let lengthMax = 100
   /// The minimum length of a beginning that stands for a whole name.

@@ -95,7 +95,8 @@ extension ControlAPI {
     guard endpoint.taskQueueTrigger != nil else {
       return "it is an HTTP function; `curl \(url ?? name)` calls it."
     }
-    return "it is a task queue; enqueue a task, or `curl -d '{\"data\": {}}' "
+    return
+      "it is a task queue; `hearth enqueue \(name)` gives it a task, or `curl -d '{\"data\": {}}' "
       + "-H 'Content-Type: application/json' \(url ?? name)` runs it without one."
   }
 
