@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import time
 
@@ -52,7 +53,7 @@ def is_refused(done, code, *words):
     ("strat", 2, ["no command `hearth strat`", "Did you mean `hearth start`?", "Commands: init"]),
     ("evnts list", 2, ["Did you mean `hearth events`?"]),
     ("events lst", 2, ["no command `hearth events lst`", "`hearth events list`?"]),
-    ("functions statistics", 2, ["`hearth functions stats`?"]),
+    ("functions stat", 2, ["`hearth functions stats`?"]),
     ("auth remove tina@example.com", 2, ["Commands: create, list, token, claims, delete"]),
     ("functions list --jsn", 2, ["--json"]),
     ("start --executible x", 2, ["--executable"]),
@@ -137,7 +138,7 @@ def test_a_firebase_json_that_is_not_json_is_named_with_the_place(tmp_path):
     ("call countTask", 1, ["countTask is not a callable", "hearth enqueue countTask"]),
     ("fire recordWirte --document a/b --data {}", 1, ["Did you mean recordWrite?"]),
     ("enqueue countTsk", 1, ["Did you mean countTask?", "take tasks: countTask, failTask"]),
-    ("enqueue echo", 1, ["echo takes no tasks"]),
+    ("enqueue echo", 1, ["echo takes no tasks", "hearth call echo"]),
     ("functions stats nosuch", 1, ["No function nosuch is deployed", "Functions: adminOnly"]),
     ("functions stats echo recordWriet", 1, ["Did you mean recordWrite?"]),
     ("functions stats nosuch --json", 1, ["No function nosuch is deployed"]),
@@ -207,8 +208,12 @@ def test_the_hub_of_the_environment_and_another_project_disagree(sample, tmp_pat
 
 
 def test_the_suite_of_this_folder_is_not_that_of_another_project(sample):
-    done = run(sample.folder, "logs", "--project", "other")
-    is_refused(done, 3, "No running suite found")
+    server = pathlib.Path(sample.hub("GET", "/hearth/v1/suite").json()["serverFile"])
+    found = run(sample.folder, "functions", "list", "--data-folder", server.parent)
+    assert found.returncode == 0, found.stderr
+    done = run(
+        sample.folder, "functions", "list", "--data-folder", server.parent, "--project", "other")
+    is_refused(done, 3, "No running suite found", f"is of project {PROJECT}")
 
 
 def test_a_program_that_is_no_hub_is_told_apart(tmp_path, openai_stub):
@@ -251,7 +256,6 @@ def test_the_coverage_of_rules_is_a_table_and_json_for_programs(sample):
 
 
 def test_a_crash_is_reported_at_once_with_a_stack(sample):
-    assert sample.call("crash", None).status_code == 500  # The function has a worker's start behind it.
     begun = time.monotonic()
     reply = sample.call("trap", {"kind": "index"})
     took = time.monotonic() - begun
@@ -261,14 +265,10 @@ def test_a_crash_is_reported_at_once_with_a_stack(sample):
     conftest.until(
         lambda: "SampleFaults.swift:" in sample.cli("logs", "trap", "--level", "error").stdout,
         "the stack is not logged")
-    assert took < 3, f"the caller waited {took:.1f} s"
+    assert took < 5, f"the caller waited {took:.1f} s"
 
 
 def test_a_task_is_enqueued_and_runs_when_it_is_due(sample):
-    def ran():
-        return [line.split()[3:4] + line.split()[1:2]
-                for line in sample.output.read_text().splitlines() if line.startswith("countTask")]
-
     done = sample.cli("enqueue", "countTask", "--data", '{"n": 41}', "--id", "first")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Enqueued task first for countTask;")

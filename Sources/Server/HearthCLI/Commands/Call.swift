@@ -163,7 +163,7 @@ struct Call: AsyncParsableCommand {
   static func invocationHint(_ function: FunctionDescription) -> String {
     let name = function.name
     return switch function.kind {
-    case .callable: "call it as one."
+    case .callable: "`hearth call \(name)` calls it."
     case .http: "`curl \(function.url ?? name)` calls it."
     case .schedule: "`hearth functions run \(name)` runs it."
     case .task: "`hearth enqueue \(name)` gives it a task."

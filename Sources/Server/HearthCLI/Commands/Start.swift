@@ -72,7 +72,7 @@ struct Start: AsyncParsableCommand {
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
-      "Read an export before anyone is served.",
+      "Read an export, or a JSON file of documents, before anyone is served.",
       discussion: """
         Documents of the same name in the data folder are replaced, all others stay; no function \
         fires. See `hearth import`.
