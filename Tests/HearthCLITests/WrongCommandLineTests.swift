@@ -27,6 +27,12 @@ struct WrongCommandLineTests {
     #expect(text.contains(words), "\(text)")
   }
 
+  @Test("A command without one to fall back on takes no word, whatever else is wrong")
+  func unknownWithOptions() {
+    let text = explanation("auth creat --hub x:1", "Error: Unknown option '--hub'")
+    #expect(text?.contains("Did you mean `hearth auth create`?") == true)
+  }
+
   @Test("A number below 0 is not taken for an option")
   func belowZero() throws {
     let clock = explanation("clock advance -5m", "Error: Unknown option '-5'")

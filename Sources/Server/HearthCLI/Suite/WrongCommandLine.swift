@@ -19,9 +19,8 @@ enum WrongCommandLine {
       let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
       guard let next = commands.first(where: { $0._commandName == word }) else {
         // A default command may take the word as an argument and complain of something else.
-        guard complaint.contains("nexpected argument"), complaint.contains("'\(word)'") else {
-          return nil
-        }
+        let isRefused = complaint.contains("nexpected argument") && complaint.contains("'\(word)'")
+        guard isRefused || command.configuration.defaultSubcommand == nil else { return nil }
         let meant = NearestName.of(word, among: names).map { " Did you mean `\(path) \($0)`?" }
         return """
           There is no command `\(path) \(word)`.\(meant ?? "")
