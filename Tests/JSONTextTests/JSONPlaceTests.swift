@@ -25,7 +25,7 @@ struct JSONPlaceTests {
       (
         #"{"ü": yes}"#,
         """
-        line 1, column 7: an unexpected character; a value is expected, and texts stand in ""
+        line 1, column 7: an unexpected character; a value is expected, and texts stand in "quotes"
           {"ü": yes}
                 ^
         """
@@ -42,7 +42,7 @@ struct JSONPlaceTests {
         "{a: 1}",
         """
         line 1, column 2: an unexpected character; a name or a value is expected, and names and \
-        texts stand in ""
+        texts stand in "quotes"
           {a: 1}
            ^
         """

@@ -20,7 +20,10 @@ package enum NearestName {
       if characters.starts(with: wanted) { begun.append(candidate) }
       guard abs(characters.count - wanted.count) <= limit else { continue }
       let distance = distance(wanted, characters)
-      if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+      guard distance <= limit else { continue }
+      // Of names that differ alike, one that begins with the text is more likely.
+      let isLikelier = distance == best?.distance && begun.last == candidate
+      if distance < best?.distance ?? .max || isLikelier { best = (candidate, distance) }
     }
     if let best { return best.name }
     let isBeginning = takesBeginning && begun.count == 1 && wanted.count >= beginningMin

@@ -38,9 +38,9 @@ extension JSONSyntaxError {
     case (UInt8(ascii: "}"), UInt8(ascii: ",")), (UInt8(ascii: "]"), UInt8(ascii: ",")):
       return "; the comma before it is too many"
     case (_, UInt8(ascii: "{")), (_, UInt8(ascii: ",")):
-      return #"; a name or a value is expected, and names and texts stand in ""#
+      return #"; a name or a value is expected, and names and texts stand in "quotes""#
     case (_, UInt8(ascii: ":")), (_, UInt8(ascii: "[")), (_, nil):
-      return #"; a value is expected, and texts stand in ""#
+      return #"; a value is expected, and texts stand in "quotes""#
     default: return "; a comma, a colon or the end is expected"
     }
   }
