@@ -184,7 +184,7 @@ func modules() -> [Target] {
     module(
       "SecurityRules",
       in: "emulator",
-      ["Cryptography", "DocumentModel", "JSONText", "LinearRegex"]
+      ["Cryptography", "DocumentModel", "Identifiers", "JSONText", "LinearRegex"]
     ),
     module(
       "HTTPSupport",
@@ -378,8 +378,8 @@ func topLayer() -> [Target] {
       [
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
         "FunctionLogs", "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
-        "OutboundHTTP",
-        "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
+        "OutboundHTTP", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
+        "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.

@@ -65,7 +65,7 @@ def test_a_call_as_a_user_has_the_claims(samples):
 
 @pytest.mark.parametrize("arguments, status, words", [
     (("auth", "create", "nowhere"), 1, "not an e-mail address"),
-    (("auth", "creat", "a@e.example"), 2, "Usage: hearth auth <subcommand>"),
+    (("auth", "creat", "a@e.example"), 2, "Did you mean `hearth auth create`?"),
     (("auth", "create", "a@e.example", "--password", "short"), 1, "WEAK_PASSWORD"),
     (("auth", "create", "a@e.example", "--claims", "role"), 2, "must be a JSON object"),
     (("auth", "create", "a@e.example", "--claims", '{"sub": 1}'), 1, "FORBIDDEN_CLAIM : sub"),

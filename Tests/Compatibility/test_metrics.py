@@ -160,9 +160,17 @@ def test_a_malformed_trace_is_replaced(sample):
 def test_a_function_that_crashes_again_at_once_gets_no_second_report(sample):
     for _ in range(3):
         assert sample.call("trap", {"kind": "index"}).status_code == 500
-    lines = sample.hub("GET", "/hearth/v1/logs?function=trap&limit=1000").text.splitlines()
-    entries = [conftest.json.loads(line) for line in lines]
-    reports = [e for e in entries if "closure #1 in SampleFaults.trap" in e["message"]]
+
+    def logged():
+        lines = sample.hub("GET", "/hearth/v1/logs?function=trap&limit=1000").text.splitlines()
+        return [conftest.json.loads(line) for line in lines]
+
+    def reported():
+        return [e for e in logged() if "closure #1 in SampleFaults.trap" in e["message"]]
+
+    # The callers did not wait for it.
+    conftest.until(reported, "the first crash has no report")
+    entries, reports = logged(), reported()
     ends = [e["message"] for e in entries if e["level"] == "critical"]
     assert len(reports) == 1 and len(ends) == 3
     assert "ended by signal" in ends[0]
@@ -202,7 +210,7 @@ def test_cloud_events_are_fired_from_a_file_and_refused_by_type(sample, tmp_path
 
 
 @pytest.mark.parametrize("name, way", [
-    ("echo", "hearth call echo"), ("inspect", "curl "), ("countTask", "enqueue a task")])
+    ("echo", "hearth call echo"), ("inspect", "curl "), ("countTask", "hearth enqueue countTask")])
 def test_who_fires_what_takes_no_events_is_told_the_way_in(sample, name, way):
     run = fire(sample, name, "--document", "a/b", "--data", "{}")
     assert run.returncode == 1 and way in run.stderr

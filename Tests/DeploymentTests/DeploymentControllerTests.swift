@@ -48,6 +48,52 @@ struct DeploymentControllerTests {
     }
   }
 
+  @Test("Deployments of one binary share its file, also with those that were removed")
+  func sharesTheBinary() async throws {
+    try await withProject { project in
+      for _ in 1...5 { _ = try await project.deploy() }
+      let folder = DeploymentFolder(path: project.data.path)
+      let records = folder.records()
+      let inodes = try records.map { record in
+        try FileManager.default.attributesOfItem(atPath: folder.binary(record.id))[
+          .systemFileNumber
+        ]
+          as? UInt64
+      }
+
+      #expect(records.count == DeploymentFolder.keptMax + 1)
+      #expect(Set(inodes).count == 1)
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+    }
+  }
+
+  @Test("Beside the current deployment and the replaced one, others are kept within their bound")
+  func keepsLittle() throws {
+    let data = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    let folder = DeploymentFolder(path: data.path, keptBytesMax: 10)
+    var records: [DeploymentRecord] = []
+    for number in 1...5 {
+      let id = "2026112\(number)T000000-abcd"
+      try source.write("functions-\(number)", "binary \(number)", isExecutable: true)
+      try folder.stage(source.path("functions-\(number)"), id: id)
+      let record = DeploymentRecord(
+        id: id,
+        project: "p",
+        manifest: FunctionManifest(endpoints: ["f": FunctionEndpoint(entryPoint: "f")]),
+        environmentFolder: source.path,
+        time: id,
+        replaced: records.last?.id
+      )
+      try folder.makeCurrent(record)
+      records.append(record)
+    }
+    folder.prune(current: try #require(records.last))
+
+    // The third newest has eight bytes, and the fourth would be beyond the bound.
+    #expect(folder.records().map(\.id) == records.suffix(3).reversed().map(\.id))
+  }
+
   @Test("Functions of equal names leave the old version, and are named")
   func equalNames() async throws {
     try await withProject { project in
@@ -65,7 +111,7 @@ struct DeploymentControllerTests {
   @Test(
     "A binary that does not list its functions is refused",
     arguments: [
-      ("exit 0", "no valid manifest"),
+      ("exit 0", "This is not a functions binary"),
       ("echo broken >&2; exit 3", "broken"),
       ("kill -9 $$", "ended with"),
       ("sleep 60", "did not describe its functions within 1.0 seconds"),
@@ -191,7 +237,8 @@ struct DeploymentControllerTests {
       let error = await #expect(throws: DeploymentError.self) {
         try await project.controller.delete(["echo"])
       }
-      #expect(error?.message.hasPrefix("No function echo is deployed. Functions: ") == true)
+      #expect(error?.message.hasPrefix("No function echo is deployed.") == true)
+      #expect(error?.message.contains(" Functions: ") == true)
     }
     try await withProject(data, source) { project in
       #expect(try await project.controller.restore()?.manifest.endpoints["echo"] == nil)

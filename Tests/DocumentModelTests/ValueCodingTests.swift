@@ -218,4 +218,35 @@ struct ValueCodingTests {
     #expect(timestamp.microseconds == Int64((seconds * 1e6).rounded()))
     #expect(Timestamp(timestamp.date) == timestamp)
   }
+
+  private struct InJSON: Decodable {
+    var at: Timestamp?
+    var date: Date?
+    var place: GeoPoint?
+    var blob: Data?
+    var owner: DocumentName?
+  }
+
+  @Test(
+    "A text that is no value of the type is refused with the form in JSON",
+    arguments: [
+      ("at", "a timestamp, in JSON text such as \"2026-07-01T12:00:00Z\""),
+      ("date", "a date, in JSON a number of milliseconds since 1970-01-01, such as 1782907200000"),
+      ("place", "a geo point, in JSON {\"latitude\": 52.5, \"longitude\": 13.4}"),
+      ("blob", "bytes, in JSON text in base64, such as \"aGVsbG8=\""),
+      ("owner", "a reference, in JSON text such as "),
+    ]
+  )
+  func formInJSON(field: String, words: String) {
+    let decoder = ValueDecoder(dialect: .json(dates: .millisecondsSince1970))
+    let error = #expect(throws: ValueCodingError.self) {
+      try decoder.decode(InJSON.self, from: [field: .string("?")])
+    }
+    #expect(error?.description.hasPrefix("'\(field)' is a string, not \(words)") == true)
+
+    let stored = #expect(throws: ValueCodingError.self) {
+      try ValueDecoder().decode(InJSON.self, from: [field: .string("?")])
+    }
+    #expect(stored?.description.contains("JSON") == false)
+  }
 }

@@ -117,6 +117,23 @@ struct DocumentCallTests {
     #expect(error?.message == "index missing")
   }
 
+  @Test("A document that does not decode is named, with the field and what was there instead")
+  func undecodable() async throws {
+    struct Note: Decodable { var text: String }
+    let http = ScriptedHTTP(
+      """
+      [{"document":{"name":"\(name)/a/1","fields":{"text":{"integerValue":"5"}},
+      "createTime":"2024-01-01T00:00:00Z","updateTime":"2024-01-01T00:00:00Z"},
+      "readTime":"2024-01-03T00:00:00Z"}]
+      """
+    )
+    let found = try await firestore(http).collection("a").get()
+    let error = #expect(throws: ValueCodingError.self) { try found.data(as: Note.self) }
+
+    #expect(error?.document == "a/1")
+    #expect(error?.description == "a/1: 'text' is an integer, not a string")
+  }
+
   @Test("A user's token is sent, and no token for an unauthenticated client")
   func credentials() async throws {
     let http = ScriptedHTTP("[]", "[]")

@@ -59,6 +59,21 @@ struct TestHTTPTests {
     }
   }
 
+  @Test("The same unscripted request is named once, with the number of times")
+  func unscriptedOften() async throws {
+    try await withFunctions(sending) { suite in
+      for _ in 0..<12 {
+        // The sender's error does not matter here.
+        _ = try? await suite.http.send(OutboundRequest(url: Self.url))
+      }
+      _ = try? await suite.http.send(OutboundRequest(url: Self.url + "/y"))
+      let error = await #expect(throws: FunctionsTestingError.self) { try await suite.settle() }
+
+      let list = "these requests: GET \(Self.url) (12 times), GET \(Self.url)/y."
+      #expect(error?.message.contains(list) == true, "\(error?.message ?? "")")
+    }
+  }
+
   @Test("A request that no settling reported is reported at the end")
   func unscriptedAtTheEnd() async throws {
     let error = await #expect(throws: FunctionsTestingError.self) {

@@ -46,6 +46,13 @@ struct LogLineTests {
     )
   }
 
+  @Test("A line of another day shows its date", arguments: ["2026-11-21", "2026-11-22", nil])
+  func date(today: String?) {
+    let text = entry().text(colored: false, today: today).text
+
+    #expect(text.hasPrefix(today == "2026-11-22" ? "2026-11-21 07:00:00.123 " : "07:00:00.123 "))
+  }
+
   @Test(
     "Nothing of a line can look like another line or steer the terminal",
     arguments: [true, false]

@@ -57,4 +57,17 @@ struct CrashReportTests {
 
     #expect(crash.take(line) == .passes)
   }
+
+  @Test(
+    "The first line of a report names the reason of the crash",
+    arguments: [
+      ("*** Signal 4: Backtracing from 0x7f01…", "it was ended by signal 4"),
+      ("*** Signal 11: Backtracing from 0x7f01…", "it was ended by signal 11"),
+      ("*** Backtracing from 0x7f01…", "it crashed; its report is in the log"),
+    ]
+  )
+  func detail(line: String, detail: String) {
+    #expect(CrashReport.begins(Array(line.utf8)))
+    #expect(CrashReport.detail(of: Array(line.utf8)) == detail)
+  }
 }

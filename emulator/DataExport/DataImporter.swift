@@ -83,7 +83,7 @@ package final class DataImporter: Sendable {
     return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
   }
 
-  /// Imports a folder that `DataExporter` has written.
+  /// Imports a folder that `DataExporter` has written, or a file of documents written by hand.
   ///
   /// Throws before it writes anything if the export is incomplete or a vector index does not fit.
   /// The error of a damaged file names the file and the line. Throws `ABORTED` while another import
@@ -95,6 +95,7 @@ package final class DataImporter: Sendable {
     defer { isRunning.withLock { $0 = false } }
     return try await withTaskExecutorPreference(DiskExecutor.shared) {
       let path = URL(filePath: path).standardizedFileURL.path
+      if SeedFile.isFile(path) { return try await importSeed(path, options) }
       let source = try ExportSource(path: path)
       var summary = Summary(
         path: path,
@@ -122,6 +123,29 @@ package final class DataImporter: Sendable {
   }
 
   // MARK: - Documents
+
+  /// Imports a file of documents written by hand, whose times are now.
+  private func importSeed(_ path: String, _ options: Options) async throws -> Summary {
+    let database = DatabaseName(project: project)
+    let seed = try SeedFile(path: path, database: database, time: now())
+    for document in seed.documents {
+      do {
+        try DocumentDatabase.check(document)
+      } catch {
+        throw StatusError(error.statusCode, "\(path): \(error.statusMessage)")
+      }
+    }
+    var summary = Summary(path: path, documents: 0, changedDocuments: 0, users: 0, vectors: 0)
+    try await begin(path)
+    if options.replaces { try await store.reset(database) }
+    for start in stride(from: 0, to: seed.documents.count, by: Self.batchMax) {
+      let batch = Array(seed.documents[start..<min(start + Self.batchMax, seed.documents.count)])
+      summary.changedDocuments += try await load(batch, database, options)
+      summary.documents += batch.count
+    }
+    try await end()
+    return summary
+  }
 
   private func databases(of source: ExportSource) throws -> [ExportedDatabase] {
     guard let documents = source.documents else { return [] }

@@ -98,12 +98,8 @@ private struct CoveragePage {
 
   private var summary: String {
     let rows = allows.map(row)
-    let counted = allows.filter { verdict($0) != .constant }
-    let whole = counted.count { verdict($0) == .both }
-    let never = counted.count { verdict($0) == .never }
     return """
-      <p>Of \(counted.count) conditions, \(whole) came out both true and false; \(never) \
-      \(never == 1 ? "was" : "were") never evaluated.</p>
+      <p>\(ruleset.coverageSummary(coverage).text)</p>
       <table>
       <thead><tr><th>Line</th><th>Methods</th><th>True</th><th>False</th><th>Error</th>\
       <th>Outcome</th></tr></thead>
@@ -115,43 +111,15 @@ private struct CoveragePage {
   }
 
   private func row(_ allow: CompiledAllow) -> String {
-    let line = allow.range.line
-    let verdict = verdict(allow)
-    var cells = ["<a href=\"#L\(line)\">\(line)</a>", Self.methods(allow.methods)]
-    if verdict == .constant {
-      cells += ["–", "–", "–"]
-    } else {
-      let tally = CoverageTally(allow.condition.flatMap(coverage.node))
-      cells += [tally.isTrue, tally.isFalse, tally.failed].map(String.init)
-    }
-    cells.append("<span class=\"\(verdict.rawValue)\">\(Self.outcome(allow, verdict))</span>")
+    let rule = CoverageSummary.Rule(allow, coverage, condition: "")
+    var cells = ["<a href=\"#L\(rule.line)\">\(rule.line)</a>", rule.methods]
+    cells += [rule.isTrue, rule.isFalse, rule.failed].map { $0.map(String.init) ?? "–" }
+    cells.append("<span class=\"\(verdict(allow).rawValue)\">\(rule.outcome)</span>")
     return "<tr>\(cells.map { "<td>\($0)</td>" }.joined())</tr>"
   }
 
-  private static func outcome(_ allow: CompiledAllow, _ verdict: CoverageVerdict) -> String {
-    guard verdict == .constant else { return verdict.text }
-    return switch allow.condition?.kind {
-    case nil, .literal(.bool(true)): "constant: allows"
-    default: "constant: refuses"
-    }
-  }
-
   private func verdict(_ allow: CompiledAllow) -> CoverageVerdict {
-    guard let condition = allow.condition, !condition.isLiteral else { return .constant }
-    return CoverageTally(coverage.node(condition)).verdict
-  }
-
-  /// Returns the methods in their shortest form, such as `read` for `get` and `list`.
-  private static func methods(_ methods: Set<AccessMethod>) -> String {
-    var rest = methods
-    var words: [String] = []
-    for word in ["read", "write"] {
-      guard let meant = AccessMethod.named(word), meant.isSubset(of: rest) else { continue }
-      words.append(word)
-      rest.subtract(meant)
-    }
-    words += AccessMethod.allCases.filter(rest.contains).map(\.rawValue)
-    return words.joined(separator: ", ")
+    CoverageVerdict(of: allow, in: coverage)
   }
 
   private var legend: String {
@@ -201,7 +169,8 @@ private struct CoveragePage {
       allow.condition.map { [($0.range, mark($0, isWhole: true))] } ?? []
     )
     let verdict = verdict(allow)
-    let title = "allow \(Self.methods(allow.methods)): \(Self.outcome(allow, verdict))"
+    let rule = CoverageSummary.Rule(allow, coverage, condition: "")
+    let title = "allow \(rule.methods): \(rule.outcome)"
     return "<span class=\"rule \(verdict.rawValue)\" title=\"\(escaped(title))\">\(inner)</span>"
   }
 

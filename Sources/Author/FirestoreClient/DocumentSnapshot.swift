@@ -37,12 +37,17 @@ public struct DocumentSnapshot: Sendable {
   /// Decodes the document as a Swift value.
   ///
   /// Throws `FirestoreError` `notFound` if the document did not exist, and `ValueCodingError` if it
-  /// does not decode.
+  /// does not decode, which names the document and the field.
   public func data<T: Decodable>(as type: T.Type = T.self) throws -> T {
     guard let document else {
       throw FirestoreError(.notFound, "there is no document \(reference.path)")
     }
-    return try ValueDecoder().decode(type, from: document.fields)
+    do {
+      return try ValueDecoder().decode(type, from: document.fields)
+    } catch var error as ValueCodingError {
+      error.document = "\(reference.path)"
+      throw error
+    }
   }
 }
 

@@ -240,8 +240,10 @@ package actor DeploymentController {
     let unknown = names.subtracting(manifest.endpoints.keys).sorted()
     guard unknown.isEmpty else {
       let known = manifest.endpoints.keys.sorted().joined(separator: ", ")
+      let question = NearestName.question(unknown[0], among: manifest.endpoints.keys.sorted())
       throw DeploymentError(
-        "No function \(unknown.joined(separator: ", ")) is \(adjective). Functions: \(known)."
+        "No function \(unknown.joined(separator: ", ")) is \(adjective).\(question) "
+          + "Functions: \(known)."
       )
     }
   }

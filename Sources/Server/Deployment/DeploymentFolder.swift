@@ -19,7 +19,14 @@ struct DeploymentFolder: Sendable {
   func folder(_ id: String) -> String { "\(path)/\(id)" }
   func binary(_ id: String) -> String { "\(path)/\(id)/functions" }
 
+  /// The maximum size of the binaries that only those others need, in bytes.
+  ///
+  /// It is room for three in release, and for one in debug, whose binaries have about 100 MB.
+  var keptBytesMax = 128 << 20
+
   /// Copies a binary and its resources to a new folder, and syncs the binary to disk.
+  ///
+  /// A binary that another deployment has already is linked, so that it takes no room.
   func stage(_ binary: String, id: String) throws {
     try FileManager.default.createDirectory(
       atPath: folder(id),
@@ -27,7 +34,7 @@ struct DeploymentFolder: Sendable {
     )
     // A copied link could later lead to another binary, or to none.
     let binary = URL(filePath: binary).resolvingSymlinksInPath().path
-    try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
+    try place(binary, at: self.binary(id))
     // SwiftPM puts resources beside the binary, where the binary looks for them.
     let built = binary.lastIndex(of: "/").map { String(binary[..<$0]) } ?? "."
     for name in try FileManager.default.contentsOfDirectory(atPath: built)
@@ -35,6 +42,20 @@ struct DeploymentFolder: Sendable {
       try FileManager.default.copyItem(atPath: "\(built)/\(name)", toPath: folder(id) + "/\(name)")
     }
     try Self.sync(self.binary(id))
+  }
+
+  private func place(_ binary: String, at path: String) throws {
+    // A folder that cannot be listed has nothing to link to.
+    let ids = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
+    for id in ids.sorted(by: >) where Self.isOfDeployment(id) {
+      let known = self.binary(id)
+      guard let bytes = Self.bytes(ofFile: known), bytes == Self.bytes(ofFile: binary),
+        FileManager.default.contentsEqual(atPath: known, andPath: binary),
+        link(known, path) == 0
+      else { continue }
+      return
+    }
+    try FileManager.default.copyItem(atPath: binary, toPath: path)
   }
 
   /// Removes a staged folder that was never deployed.
@@ -96,13 +117,22 @@ struct DeploymentFolder: Sendable {
 
   /// Removes all folders that neither the current deployment nor a kept one needs.
   ///
-  /// The newest others and the one that the current deployment replaced are kept, together with the
-  /// deployments whose binaries they use.
+  /// The newest others, within `keptBytesMax`, and the one that the current deployment replaced are
+  /// kept, together with the deployments whose binaries they use.
   func prune(current: DeploymentRecord) {
     let others = records().filter { $0.id != current.id }
     // After a rollback, the deployment that the current one replaced may not be among the newest.
-    let kept = [current] + others.prefix(Self.keptMax) + others.filter { $0.id == current.replaced }
-    let needed = Set(kept.flatMap(\.folders))
+    let kept = [current] + others.filter { $0.id == current.replaced }
+    var needed = Set(kept.flatMap(\.folders))
+    var binaries = Set(needed.compactMap { Self.file(binary($0)) })
+    var bytes = 0
+    for other in others.prefix(Self.keptMax) {
+      let added = Set(other.folders.compactMap { Self.file(binary($0)) }).subtracting(binaries)
+      bytes += added.reduce(0) { $0 + $1.bytes }
+      guard bytes <= keptBytesMax else { break }
+      binaries.formUnion(added)
+      needed.formUnion(other.folders)
+    }
     // A folder that cannot be listed or removed only costs disk space.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     let files: Set = [Self.currentName, Self.startsName]
@@ -168,6 +198,18 @@ struct DeploymentFolder: Sendable {
       throw DeploymentError("\(recordPath(id)) is the record of another deployment.")
     }
     return record
+  }
+
+  /// A file on the disk, which several deployments may share.
+  private struct File: Hashable {
+    var inode: UInt64
+    var bytes: Int
+  }
+
+  private static func file(_ path: String) -> File? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    return File(inode: UInt64(status.st_ino), bytes: Int(status.st_size))
   }
 
   /// The size of a regular file; nil for a link, a pipe or a missing file.

@@ -64,6 +64,13 @@ package struct ManifestCheck: Sendable {
           : "The functions binary refused to describe its functions:\n\(words)"
       )
     }
+    guard FileManager.default.fileExists(atPath: path) else {
+      throw DeploymentError(
+        "This is not a functions binary: it ran and described no functions. Deploy the executable "
+          + "whose main runs FunctionsApp { … }.runService(), with --executable or as "
+          + "functions.product in firebase.json."
+      )
+    }
     let manifest: FunctionManifest
     do {
       manifest = try JSONDecoder().decode(FunctionManifest.self, from: Self.contents(of: path))

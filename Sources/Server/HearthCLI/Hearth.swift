@@ -24,7 +24,8 @@ struct Hearth: AsyncParsableCommand {
       """,
     version: Version.current,
     subcommands: [
-      Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Functions.self,
+      Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Enqueue.self,
+      Functions.self,
       Auth.self, Logs.self, Top.self, Events.self, Clock.self, Faults.self, Indexes.self,
       Rules.self,
       Export.self, Import.self, Doctor.self,
@@ -54,8 +55,15 @@ struct Hearth: AsyncParsableCommand {
         Terminal.print(text)
         Exit.leave(.done)
       }
-      Terminal.printError(text)
-      Exit.leave(code == .validationFailure ? .usage : .failed)
+      guard code == .validationFailure else {
+        Terminal.printError(text)
+        Exit.leave(.failed)
+      }
+      let arguments = Array(CommandLine.arguments.dropFirst())
+      Terminal.printError(
+        WrongCommandLine.explanation(of: arguments, complaint: text) ?? text
+      )
+      Exit.leave(.usage)
     }
   }
 }
@@ -64,11 +72,14 @@ struct Hearth: AsyncParsableCommand {
 struct CommandError: Error {
   var message: String
   var code: Exit
+  /// The name of the status of the suite's refusal, such as `NOT_FOUND`; nil for other failures.
+  var status: String?
 
   /// Creates a failure; the message should say how to fix the problem.
-  init(_ message: String, _ code: Exit = .failed) {
+  init(_ message: String, _ code: Exit = .failed, status: String? = nil) {
     self.message = message
     self.code = code
+    self.status = status
   }
 }
 

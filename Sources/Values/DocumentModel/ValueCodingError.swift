@@ -6,11 +6,14 @@ public struct ValueCodingError: Error, Sendable, Hashable {
   public var path: String
   /// The reason, without the value itself: document contents do not belong in logs.
   public var reason: String
+  /// The path of the document at fault, such as `chats/c1`; nil for a value of no document.
+  public var document: String?
 
   /// Creates an error at a path.
-  public init(path: String, reason: String) {
+  public init(path: String, reason: String, document: String? = nil) {
     self.path = path
     self.reason = reason
+    self.document = document
   }
 
   /// Converts an error thrown by Swift's own `Codable` implementation.
@@ -51,13 +54,15 @@ public struct ValueCodingError: Error, Sendable, Hashable {
   /// Returns a copy of the error with `name` prepended to its path.
   public func below(_ name: String) -> ValueCodingError {
     let separator = path.isEmpty || path.hasPrefix("[") ? "" : "."
-    return ValueCodingError(path: name + separator + path, reason: reason)
+    return ValueCodingError(path: name + separator + path, reason: reason, document: document)
   }
 }
 
 extension ValueCodingError: CustomStringConvertible {
-  /// The path in single quotes, then the reason.
-  public var description: String { path.isEmpty ? reason : "'\(path)' \(reason)" }
+  /// The document if it is known, the path in single quotes, then the reason.
+  public var description: String {
+    (document.map { "\($0): " } ?? "") + (path.isEmpty ? reason : "'\(path)' \(reason)")
+  }
 }
 
 /// The options that `ValueDecoder` and `ValueEncoder` share.

@@ -62,7 +62,7 @@ struct ValueReader: Decoder {
     guard let result = representable.read(value, options.dialect) as? T else {
       let found =
         value == .null ? "is null, not" : "is \(value.kindDescription), not"
-      throw error("\(found) \(representable.expectation)")
+      throw error("\(found) \(representable.expectation(options.dialect))")
     }
     return result
   }

@@ -14,6 +14,19 @@ protocol ValueRepresentable {
 
   /// The expected kind of value with its article, for error messages.
   static var expectation: String { get }
+
+  /// The form of the value in JSON, with an example; nil if the kind says it all.
+  static func form(_ dates: JSONDates) -> String?
+}
+
+extension ValueRepresentable {
+  static func form(_ dates: JSONDates) -> String? { nil }
+
+  /// Returns the expected kind of value, in JSON with its form.
+  static func expectation(_ dialect: ValueDialect) -> String {
+    guard case .json(let dates) = dialect, let form = form(dates) else { return expectation }
+    return "\(expectation), in JSON \(form)"
+  }
 }
 
 extension FirestoreValue {
@@ -153,6 +166,7 @@ extension Timestamp: ValueRepresentable {
   }
 
   static var expectation: String { "a timestamp" }
+  static func form(_ dates: JSONDates) -> String? { #"text such as "2026-07-01T12:00:00Z""# }
 }
 
 extension GeoPoint: ValueRepresentable {
@@ -175,6 +189,7 @@ extension GeoPoint: ValueRepresentable {
   }
 
   static var expectation: String { "a geo point" }
+  static func form(_ dates: JSONDates) -> String? { #"{"latitude": 52.5, "longitude": 13.4}"# }
 }
 
 extension DocumentName: ValueRepresentable {
@@ -191,6 +206,9 @@ extension DocumentName: ValueRepresentable {
   }
 
   static var expectation: String { "a reference" }
+  static func form(_ dates: JSONDates) -> String? {
+    #"text such as "projects/P/databases/(default)/documents/users/ann""#
+  }
 }
 
 extension Data: ValueRepresentable {
@@ -207,6 +225,7 @@ extension Data: ValueRepresentable {
   }
 
   static var expectation: String { "bytes" }
+  static func form(_ dates: JSONDates) -> String? { #"text in base64, such as "aGVsbG8=""# }
 }
 
 extension URL: ValueRepresentable {
@@ -243,4 +262,12 @@ extension Date: ValueRepresentable {
   }
 
   static var expectation: String { "a date" }
+
+  static func form(_ dates: JSONDates) -> String? {
+    switch dates {
+    case .secondsSince2001: "a number of seconds since 2001-01-01, such as 804600000"
+    case .millisecondsSince1970: "a number of milliseconds since 1970-01-01, such as 1782907200000"
+    case .rfc3339: #"text such as "2026-07-01T12:00:00Z""#
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import Identifiers
 import LinearRegex
 
 /// The compiler that resolves the names of a rules file and reports its errors and warnings.
@@ -105,7 +106,7 @@ struct RulesCompiler {
     var description = "Invalid \(kind) name: \(name)."
     // A file with more wrong names than this has a problem other than misspelled names.
     if issues.count < Limits.suggestionsMax,
-      let meant = Spelling.nearest(to: name, in: candidates())
+      let meant = NearestName.of(name, among: candidates(), takesBeginning: false)
     {
       description += " Did you mean '\(meant)'?"
     }

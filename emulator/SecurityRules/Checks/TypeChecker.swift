@@ -1,3 +1,5 @@
+import Identifiers
+
 /// A checker that warns about operations whose operands never have the required types.
 ///
 /// It takes types from literals, wildcards, documented members of `request` and `resource`, and the
@@ -334,7 +336,7 @@ struct TypeChecker {
     guard let members = members(of: object) else { return .any }
     if let types = members[name] { return types }
     var description = "Invalid member name: \(name)."
-    if let meant = Spelling.nearest(to: name, in: members.keys.sorted()) {
+    if let meant = NearestName.of(name, among: members.keys.sorted(), takesBeginning: false) {
       description += " Did you mean '\(meant)'?"
     }
     let range = place(of: expression)

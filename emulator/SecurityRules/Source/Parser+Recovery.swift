@@ -1,3 +1,5 @@
+import Identifiers
+
 /// The recovery after syntax errors.
 extension Parser {
   /// Records an error; a second error at the same offset follows from the first and is dropped.
@@ -77,7 +79,8 @@ extension Parser {
   ///
   /// Returns false if no candidate is similar enough.
   mutating func correct(_ candidates: [String]) -> Bool {
-    guard case .identifier(let word) = token, let meant = Spelling.nearest(to: word, in: candidates)
+    guard case .identifier(let word) = token,
+      let meant = NearestName.of(word, among: candidates, takesBeginning: false)
     else { return false }
     record(
       issue(

@@ -163,12 +163,18 @@ final class SuiteCore: Sendable {
   func checkRequests() throws {
     let unscripted = environment.http.takeUnscripted()
     guard !unscripted.isEmpty else { return }
-    let list = unscripted.prefix(Self.namedMax).joined(separator: ", ")
-    let surplus = unscripted.count - Self.namedMax
+    let counts = Dictionary(unscripted.map { ($0, 1) }, uniquingKeysWith: +)
+    var seen: Set<String> = []
+    let names = unscripted.filter { seen.insert($0).inserted }
+    let list = names.prefix(Self.namedMax).map { name in
+      counts[name].map { $0 > 1 ? "\(name) (\($0) times)" : name } ?? name
+    }.joined(separator: ", ")
+    let surplus = names.count - Self.namedMax
     let more = surplus > 0 ? " and \(surplus) more" : ""
     throw FunctionsTestingError(
       .unscriptedRequests,
-      "Nothing is scripted for these requests: \(list)\(more). Script them with "
+      "Nothing is scripted for \(names.count == 1 ? "this request" : "these requests"): "
+        + "\(list)\(more). Script \(names.count == 1 ? "it" : "them") with "
         + "http.on(METHOD, URL).respond(…), or mount a transport."
     )
   }

@@ -43,7 +43,11 @@ extension ControlAPI {
   func fire(_ name: String, _ request: Request) async throws -> Response {
     guard let endpoint = fleet.endpoints[name] else {
       let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
-      throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
+      let question = NearestName.question(name, among: fleet.endpoints.keys.sorted())
+      throw StatusError(
+        .notFound,
+        "No function \(name) is deployed.\(question) Functions: \(names)."
+      )
     }
     guard let trigger = endpoint.eventTrigger else {
       throw StatusError(
@@ -92,7 +96,8 @@ extension ControlAPI {
     guard endpoint.taskQueueTrigger != nil else {
       return "it is an HTTP function; `curl \(url ?? name)` calls it."
     }
-    return "it is a task queue; enqueue a task, or `curl -d '{\"data\": {}}' "
+    return
+      "it is a task queue; `hearth enqueue \(name)` gives it a task, or `curl -d '{\"data\": {}}' "
       + "-H 'Content-Type: application/json' \(url ?? name)` runs it without one."
   }
 

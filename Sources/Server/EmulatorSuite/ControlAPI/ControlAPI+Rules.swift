@@ -24,7 +24,7 @@ extension ControlAPI {
     }
   }
 
-  /// Handles `GET /hearth/v1/rules/coverage?format=html&database=(default)`.
+  /// Handles `GET /hearth/v1/rules/coverage?format=html|summary&database=(default)`.
   ///
   /// Returns which expressions of the rules were evaluated.
   func ruleCoverage(_ query: QueryParameters) throws -> Response {
@@ -32,8 +32,10 @@ extension ControlAPI {
     guard let rules = rules.rules(of: database) else {
       throw StatusError(.notFound, "No rules are loaded, so everything is allowed.")
     }
-    return query["format"] == "html"
-      ? .html(rules.ruleset.coverageHTML(rules.coverage))
-      : .json(rules.ruleset.coverageJSON(rules.coverage))
+    switch query["format"] {
+    case "html": return .html(rules.ruleset.coverageHTML(rules.coverage))
+    case "summary": return try .json(encoding: rules.ruleset.coverageSummary(rules.coverage))
+    default: return .json(rules.ruleset.coverageJSON(rules.coverage))
+    }
   }
 }

@@ -5,6 +5,7 @@ import Foundation
 import Logging
 import SecurityRules
 import ServiceLifecycle
+import StatusCodes
 
 /// The service that loads Firestore's security rules from a file, again at each change.
 ///
@@ -25,15 +26,17 @@ struct RulesFile: Service {
 
   /// Loads the file for the first time.
   ///
-  /// Throws if the file is invalid, so that nothing is served without the intended rules.
+  /// Throws if the file is missing or invalid, so that nothing is served without the intended rules.
   func load() throws {
     switch look() {
     case .content(let content): try load(content)
     case .unreadable(let reason):
       throw RulesFileError(description: "\(path) cannot be read: \(reason)")
     case .missing:
-      logger.warning(
-        "There is no \(path), so everybody may read and write everything in Firestore"
+      throw StatusError(
+        .failedPrecondition,
+        "There is no \(path), which firebase.json names as firestore.rules. Write these rules, "
+          + "correct firebase.json, or use --no-rules to allow everything."
       )
     }
   }

@@ -48,7 +48,7 @@ struct Auth: AsyncParsableCommand {
     var verified = false
 
     func run() async throws {
-      let claims = try claims.map { try Auth.checked(claims: $0, option: "--claims") }
+      if let claims { try JSONInput.checkObject(claims, option: "--claims") }
       let client = try await AuthClient(try await suite.connect())
       struct Reply: Decodable { var localId: String }
       var body = JSONObjectText()
@@ -157,7 +157,7 @@ struct Auth: AsyncParsableCommand {
     var claims: String?
 
     func run() async throws {
-      let claims = try claims.map { try Auth.checked(claims: $0, option: "The claims") }
+      if let claims { try JSONInput.checkObject(claims, option: "The claims") }
       let client = try await AuthClient(try await suite.connect())
       let user = try await client.existingUser(user)
       guard let claims else { return Terminal.print(json: user.customClaims) }
@@ -195,17 +195,6 @@ struct Auth: AsyncParsableCommand {
       }
       Terminal.print("Deleted \(counted(ids.count, "user")).")
     }
-  }
-
-  /// Returns claims that are a JSON object; throws a usage failure for other text.
-  fileprivate static func checked(claims: String, option: String) throws -> String {
-    guard JSONObjectText(parsing: claims) != nil else {
-      throw CommandError(
-        #"\#(option) must be a JSON object, such as '{"role": "trainer"}'."#,
-        .usage
-      )
-    }
-    return claims
   }
 }
 

@@ -6,7 +6,6 @@ import FunctionLogs
 import HTTPMessages
 import Identifiers
 import Identity
-import JSONText
 import Manifests
 import OutboundHTTP
 
@@ -79,19 +78,12 @@ struct Call: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let client = try await suite.connect()
     let data = try JSONInput.read(payload, option: "--data")
+    if let claims { try JSONInput.checkObject(claims, option: "--claims") }
+    let client = try await suite.connect()
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
     guard let function = functions.first(where: { $0.name == name }) else {
-      let names = functions.filter { $0.kind == .callable }.map(\.name)
-      throw CommandError(
-        names.isEmpty
-          ? """
-          No function \(name) is deployed, nor any other callable. Wait while the suite still \
-          builds them; otherwise `hearth deploy` deploys.
-          """
-          : "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
-      )
+      throw FunctionNames(functions).unknown(name, kind: .callable)
     }
     guard function.kind == .callable, let url = function.url else {
       throw CommandError("\(name) is not a callable: \(Self.invocationHint(function))")
@@ -192,25 +184,15 @@ struct Call: AsyncParsableCommand {
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let auth = try await AuthClient(client)
     if let account = try await user.contains("@") ? auth.existingUser(user) : auth.user(user) {
-      if let claims, JSONObjectText(parsing: claims) == nil { throw Self.malformedClaims }
       return try await auth.token(of: account, claims: claims)
     }
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
     guard let claims else {
       return try UnsignedTokenIssuer.issue(uid: user, project: description.project)
     }
-    let fields: MapValue
-    do {
-      fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
-    } catch {
-      throw Self.malformedClaims
-    }
+    let fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     return try UnsignedTokenIssuer.issue(uid: user, project: description.project, claims: fields)
   }
-
-  private static let malformedClaims = CommandError(
-    #"--claims is not a JSON object; write it as '{"role": "trainer"}'."#
-  )
 
   private func report(_ response: OutboundResponse) throws {
     // A body that is not JSON is shown unchanged.
@@ -231,13 +213,13 @@ struct Call: AsyncParsableCommand {
   }
 
   /// Returns a hint on how to invoke a function that is not a callable.
-  private static func invocationHint(_ function: FunctionDescription) -> String {
+  static func invocationHint(_ function: FunctionDescription) -> String {
     let name = function.name
     return switch function.kind {
-    case .callable: "call it as one."
+    case .callable: "`hearth call \(name)` calls it."
     case .http: "`curl \(function.url ?? name)` calls it."
     case .schedule: "`hearth functions run \(name)` runs it."
-    case .task: "it runs the tasks that are enqueued for it."
+    case .task: "`hearth enqueue \(name)` gives it a task."
     case .blocking: "it runs when a user signs up or signs in."
     case .trigger: "`hearth fire \(name)` sends it an event."
     }
@@ -252,35 +234,5 @@ struct Call: AsyncParsableCommand {
       decoding: try JSONSerialization.data(withJSONObject: json, options: options),
       as: UTF8.self
     )
-  }
-}
-
-/// JSON from the command line: the text itself, `@FILE`, or `-` for stdin.
-enum JSONInput {
-  /// Returns the bytes of valid JSON; throws a usage failure that names the option otherwise.
-  static func read(_ text: String, option: String) throws -> [UInt8] {
-    let bytes: Data
-    if text == "-" {
-      bytes = FileHandle.standardInput.readDataToEndOfFile()
-    } else if text.hasPrefix("@") {
-      let path = String(text.dropFirst())
-      do {
-        bytes = try Data(contentsOf: URL(filePath: path))
-      } catch {
-        throw CommandError("\(option): \(path) cannot be read.", .usage)
-      }
-    } else {
-      bytes = Data(text.utf8)
-    }
-    do {
-      _ = try JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)
-    } catch {
-      let isFile = text == "-" || text.hasPrefix("@")
-      let remedy =
-        isFile ? "Correct it." : "Quote it for the shell: \(option) '{\"key\": \"value\"}'"
-      let what = isFile ? "What \(option) names" : option
-      throw CommandError("\(what) is not JSON. \(remedy)", .usage)
-    }
-    return Array(bytes)
   }
 }

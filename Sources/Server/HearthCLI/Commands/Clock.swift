@@ -53,9 +53,11 @@ struct Clock: AsyncParsableCommand {
     var amount: String
 
     func validate() throws {
+      guard !amount.hasPrefix("-") else { throw ValidationError(TimeSpan.onlyForward(amount)) }
       guard TimeSpan.seconds(amount) != nil || amount.contains("T") else {
         throw ValidationError(
-          "\"\(amount)\" is neither a duration, such as 30s, 10m, 24h or 7d, nor a time."
+          "\"\(amount)\" is neither a duration, such as 30s, 10m, 24h or 7d, nor a time, such as "
+            + "2026-12-01T00:00:00Z."
         )
       }
     }
@@ -114,6 +116,12 @@ enum TimeSpan {
       count >= 0, count.isFinite
     else { return nil }
     return count * unit
+  }
+
+  /// Returns the refusal of a duration below 0.
+  static func onlyForward(_ amount: String) -> String {
+    "\(amount) would turn the time back, and it goes only forward: give a duration such as 5m. The "
+      + "next start of the suite has the machine's time again."
   }
 
   /// Formats the two largest units of a duration, such as `1d 2h`.

@@ -85,6 +85,7 @@ struct Doctor: AsyncParsableCommand {
     if let note = files.emulators.missingNote(file: "firebase.json") {
       findings.append(Finding("emulators", .note, note))
     }
+    if let path = files.storageRules { findings.append(storageRules(path)) }
     let project =
       suite.project.map { "\($0) (--project)" }
       ?? files.defaultProject.map { "\($0) (.firebaserc)" }
@@ -97,6 +98,15 @@ struct Doctor: AsyncParsableCommand {
       }
     }
     return findings
+  }
+
+  private func storageRules(_ path: String) -> Finding {
+    let exists = FileManager.default.fileExists(atPath: path)
+    return Finding(
+      "storage rules",
+      isWell: exists,
+      exists ? path : "\(path) is missing; write it, or correct storage.rules in firebase.json"
+    )
   }
 
   private func functions(_ files: ProjectFiles) -> Finding {

@@ -17,12 +17,21 @@ extension Events {
     @Option(help: "With --all, only this function.")
     var function: String?
 
-    /// Throws unless the choice is either one event or `--all`.
-    func check() throws {
+    /// Throws unless the choice is either one event or `--all`, of one of the states.
+    func check(states: [String]) throws {
       guard (id == nil) == all else { throw ValidationError("Name an event, or give --all.") }
       guard all || (state == nil && function == nil) else {
         throw ValidationError("--state and --function choose among --all.")
       }
+      try Events.check(state: state, among: states)
+    }
+
+    /// Throws if nothing was chosen because the function does not exist.
+    ///
+    /// A function that is not deployed any more may still have events.
+    func checkFunction(_ client: ControlClient, count: Int) async throws {
+      guard count == 0, let function else { return }
+      try await FunctionNames(client).check([function])
     }
 
     /// The URL query that selects events for `--all`.

@@ -15,7 +15,7 @@ extension Events {
     @OptionGroup var choice: Choice
 
     func validate() throws {
-      try choice.check()
+      try choice.check(states: ["pending", "failed", "dead"])
       guard choice.id != nil || choice.state != nil else {
         throw ValidationError("--all needs --state, so that nothing is lost by accident.")
       }
@@ -25,10 +25,11 @@ extension Events {
       let client = try await suite.connect()
       guard let id = choice.id else {
         let count = try await client.count("/hearth/v1/events/discard\(choice.query)")
+        try await choice.checkFunction(client, count: count)
         Terminal.print("Discarded \(counted(count, "event"))")
         return
       }
-      _ = try await client.data("POST", "/hearth/v1/events/\(id.percentEncoded)/discard")
+      _ = try await client.event(id, "POST", "/discard")
       Terminal.print("Discarded \(id)")
     }
   }

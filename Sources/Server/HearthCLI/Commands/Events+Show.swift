@@ -26,7 +26,7 @@ extension Events {
 
     func run() async throws {
       let client = try await suite.connect()
-      let body = try await client.data("GET", "/hearth/v1/events/\(id.percentEncoded)")
+      let body = try await client.event(id)
       guard !json else {
         Terminal.print(json: body)
         return

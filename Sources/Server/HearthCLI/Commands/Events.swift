@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import Identifiers
 
 extension ControlClient {
   /// Returns a sentence on the events that wait for the first deployment; nil if there are none.
@@ -53,17 +54,23 @@ struct Events: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    func validate() throws {
+      try Events.check(state: state, among: Events.states)
+      guard (1...1000).contains(limit) else {
+        throw ValidationError("--limit is \(limit); give 1 to 1000.")
+      }
+    }
+
     func run() async throws {
       let client = try await suite.connect()
       var query = "?limit=\(limit)"
       if let state { query += "&state=\(state.percentEncoded)" }
       if let function { query += "&function=\(function.percentEncoded)" }
       let body = try await client.data("GET", "/hearth/v1/events\(query)")
-      if json {
-        Terminal.print(json: body)
-        return
-      }
       let events = try JSONDecoder().decode([EventDescription].self, from: Data(body))
+      // A function that is not deployed any more may still have events.
+      if events.isEmpty, let function { try await FunctionNames(client).check([function]) }
+      guard !json else { return Terminal.print(json: body) }
       let waiting = try await client.eventsBeforeDeployment()
       if let waiting { Terminal.note(waiting) }
       guard !events.isEmpty else {
@@ -78,6 +85,39 @@ struct Events: AsyncParsableCommand {
           }
         )
       )
+    }
+  }
+}
+
+extension Events {
+  /// The states that `list` knows, of which `running` is a part of `pending`.
+  static let states = ["pending", "running", "succeeded", "failed", "dead"]
+
+  /// Throws a usage failure unless a state is nil or known.
+  static func check(state: String?, among states: [String]) throws {
+    guard let state, !states.contains(state) else { return }
+    throw ValidationError(
+      "--state is \"\(state)\".\(NearestName.question(state, among: states)) "
+        + "States: \(states.joined(separator: ", "))."
+    )
+  }
+}
+
+extension ControlClient {
+  /// Sends a request about one event; the failure for an unknown one asks for the likely one.
+  func event(
+    _ id: String,
+    _ method: String = "GET",
+    _ action: String = ""
+  ) async throws -> [UInt8] {
+    do {
+      return try await data(method, "/hearth/v1/events/\(id.percentEncoded)\(action)")
+    } catch var failure as CommandError {
+      guard ["NOT_FOUND", "INVALID_ARGUMENT"].contains(failure.status) else { throw failure }
+      // Without the list, the failure has no question.
+      let known = try? await get("/hearth/v1/events?limit=1000", as: [EventDescription].self)
+      failure.message += NearestName.question(id, among: (known ?? []).map(\.id))
+      throw failure
     }
   }
 }

@@ -62,7 +62,14 @@ extension ControlClient {
   /// Starts an export or import and waits until it ends, for up to a day.
   func transfer(_ path: String, _ order: some Encodable) async throws -> TransferSummary {
     let body = Array(try JSONEncoder.stable().encode(order))
-    let reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
+    let reply: [UInt8]
+    do {
+      reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
+    } catch var failure as CommandError {
+      // What is wrong is the data, not the command line.
+      if failure.code == .usage { failure.code = .failed }
+      throw failure
+    }
     return try JSONDecoder().decode(TransferSummary.self, from: Data(reply))
   }
 }

@@ -23,15 +23,46 @@ struct Faults: AsyncParsableCommand {
   /// `hearth faults show`.
   struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Show the faults that are set, as JSON; null for none.",
-      discussion: "  hearth faults show"
+      abstract: "Show the faults that are set.",
+      discussion: """
+          hearth faults show
+          hearth faults show --json     null if none are set
+        """
     )
 
     @OptionGroup var suite: SuiteLocation
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
     func run() async throws {
       let body = try await suite.connect().data("GET", "/hearth/v1/faults")
-      Terminal.print(json: body)
+      guard !json else { return Terminal.print(json: body) }
+      let plan = try JSONDecoder().decode(Plan?.self, from: Data(body))
+      Terminal.print(plan?.text ?? "No faults are set; `hearth faults set` sets some.")
+    }
+
+    /// The faults that the suite has planned.
+    struct Plan: Decodable {
+      var seed: UInt64
+      var duplicates: Double?
+      var drops: Double?
+      var reordering: Bool?
+
+      /// The faults in words.
+      var text: String {
+        func percent(_ part: Double?) -> String? {
+          part.flatMap { $0 > 0 ? "\(($0 * 1000).rounded() / 10)%" : nil }
+        }
+        let faults = [
+          percent(duplicates).map { "\($0) of the events come twice" },
+          percent(drops).map { "the first attempt of \($0) is lost" },
+          reordering == true ? "events of one document overtake each other" : nil,
+        ].compactMap(\.self)
+        return
+          "With seed \(seed), \(faults.isEmpty ? "no event is hit" : faults.joined(separator: ", "))."
+          + " `hearth faults clear` ends it."
+      }
     }
   }
 

@@ -56,7 +56,6 @@ struct Fire: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let client = try await suite.connect()
     var body: [String: Any] = [:]
     body["document"] = document
     let file = event.map { $0 == "-" ? $0 : "@\($0)" }
@@ -69,6 +68,8 @@ struct Fire: AsyncParsableCommand {
         options: .fragmentsAllowed
       )
     }
+    let client = try await suite.connect()
+    try await FunctionNames(client).check([name])
     let reply = try await client.data(
       "POST",
       "/hearth/v1/functions/\(name.percentEncoded)/fire",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import Identifiers
 
 /// Deployment history: listing deployments, rolling back, and deleting functions.
 extension Functions {
@@ -66,11 +67,23 @@ extension Functions {
 
     func run() async throws {
       let client = try await suite.connect()
+      if let id { try await Self.check(id, client) }
       let to = id.map { "?to=\($0.percentEncoded)" } ?? ""
       let reply = try await client.data("POST", "/hearth/v1/deployments/rollback\(to)")
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
       Terminal.printLine("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
       for effect in now.effects ?? [] { Terminal.printLine(effect) }
+    }
+
+    /// Throws unless there is a deployment with an id.
+    private static func check(_ id: String, _ client: ControlClient) async throws {
+      let all = try await client.get("/hearth/v1/deployments", as: [DeploymentDescription].self)
+      let ids = all.map(\.id)
+      guard !ids.contains(id) else { return }
+      throw CommandError(
+        "There is no deployment \(id).\(NearestName.question(id, among: ids)) "
+          + "Kept are: \(ids.isEmpty ? "none" : ids.joined(separator: ", "))."
+      )
     }
   }
 
@@ -95,6 +108,7 @@ extension Functions {
 
     func run() async throws {
       let client = try await suite.connect()
+      try await FunctionNames(client).check(names)
       let list = names.joined(separator: ",").percentEncoded
       let reply = try await client.data("DELETE", "/hearth/v1/functions?names=\(list)")
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))

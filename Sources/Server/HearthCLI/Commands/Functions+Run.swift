@@ -24,6 +24,7 @@ extension Functions {
     func run() async throws {
       struct Reply: Decodable { var id: String }
       let client = try await suite.connect()
+      try await FunctionNames(client).check([name])
       let path = "/hearth/v1/functions/\(name.percentEncoded)/run"
       let reply = try JSONDecoder().decode(
         Reply.self,

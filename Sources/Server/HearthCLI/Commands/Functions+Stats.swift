@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import JSONText
 
 extension Functions {
   /// `hearth functions stats`.
@@ -9,6 +10,7 @@ extension Functions {
       abstract: "Show what each function has done since the suite's start.",
       discussion: """
           hearth functions stats
+          hearth functions stats embedMessage semanticSearch
           hearth functions stats --json
 
         Calls, events, tasks and schedules count alike, each attempt by itself. REFUSED means a \
@@ -22,16 +24,26 @@ extension Functions {
 
     @OptionGroup var suite: SuiteLocation
 
+    @Argument(help: "The functions' names; all functions when left out.")
+    var names: [String] = []
+
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() async throws {
       let client = try await suite.connect()
-      if json {
-        let body = try await client.data("GET", "/hearth/v1/functions/stats")
-        return Terminal.print(json: body)
+      var stats = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
+      if !names.isEmpty {
+        let known = Swift.Set(stats.map(\.name))
+        if let name = names.first(where: { !known.contains($0) }) {
+          throw try await FunctionNames(client).unknown(name)
+        }
+        stats = stats.filter { names.contains($0.name) }
       }
-      let stats = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
+      guard !json else {
+        let text = try JSONEncoder.stable().encode(stats)
+        return Terminal.print(json: String(decoding: text, as: UTF8.self))
+      }
       if let waiting = try await client.eventsBeforeDeployment() { Terminal.note(waiting) }
       guard !stats.isEmpty else {
         return Terminal.print("Nothing is deployed yet; `hearth deploy` builds and deploys.")

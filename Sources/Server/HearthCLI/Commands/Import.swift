@@ -6,7 +6,7 @@ import Foundation
 struct Import: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Read an export's documents, users and vectors into the running suite.",
-    usage: "hearth import <folder> [--fire-triggers] [--replace] [<options>]",
+    usage: "hearth import <folder|file> [--fire-triggers] [--replace] [<options>]",
     discussion: """
       The export is checked as a whole before anything is written: format, counts, checksums and \
       every line; a fault is named with its file and line. Documents keep the times they were \
@@ -15,15 +15,25 @@ struct Import: AsyncParsableCommand {
       some. No function fires unless --fire-triggers says \
       so. An import that was cut short can simply be run again; the next start tells of it.
 
+      A JSON file has documents that were written by hand, by their paths, such as
+      {"users/tina": {"name": "Tina", "born": {"$timestamp": "1990-04-01T00:00:00Z"}}}. What JSON \
+      lacks is an object of one member: $timestamp, $bytes, $reference, $geopoint, $double, $vector.
+
         hearth import ./seed
         hearth import ./seed --replace
+        hearth import seed.json
         hearth start --import ./seed      at the start, before anyone is served
       """
   )
 
   @OptionGroup var suite: SuiteLocation
 
-  @Argument(help: ArgumentHelp("The folder that `hearth export` wrote.", valueName: "folder"))
+  @Argument(
+    help: ArgumentHelp(
+      "The folder that `hearth export` wrote, or a JSON file of documents.",
+      valueName: "folder|file"
+    )
+  )
   var folder: String
 
   @Flag(help: "Fire triggers for each document that is new or differs from the one there.")
@@ -33,6 +43,10 @@ struct Import: AsyncParsableCommand {
   var replace = false
 
   func run() async throws {
+    // A folder, and a file that this process cannot read, are left to the suite.
+    if let data = try? Data(contentsOf: URL(filePath: folder)) {
+      try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")
+    }
     let client = try await suite.connect()
     let summary = try await client.transfer(
       "/hearth/v1/import",

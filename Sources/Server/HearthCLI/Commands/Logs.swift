@@ -2,6 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 import FunctionLogs
+import Identifiers
 import Logging
 
 /// `hearth logs`, also `hearth functions logs`: prints the log lines of functions.
@@ -11,9 +12,10 @@ struct Logs: AsyncParsableCommand {
     usage: "hearth logs [<name>] [--since <time|duration>] [--follow] [<options>]",
     discussion: """
       Also called `hearth functions logs`. Lines are kept across restarts; --since takes a time \
-      such as 2026-11-21T07:00:00Z, or how long ago: 30s, 10m, 2h, 1d. Crashes are lines of level \
-      error, with the places in the code that led there. Each invocation adds a line with its \
-      outcome, its time and its caller; --quiet leaves these lines out.
+      such as 2026-11-21T07:00:00Z, or how long ago: 30s, 10m, 2h, 1d. Times are UTC; lines of \
+      another day have their date, too. Crashes are lines of level error, with the places in the \
+      code that led there. Each invocation adds a line with its outcome, its time and its caller; \
+      --quiet leaves these lines out.
 
         hearth logs --follow
         hearth logs embedMessage --level warning --since 10m
@@ -54,10 +56,14 @@ struct Logs: AsyncParsableCommand {
     }
     if let level, Logger.Level(rawValue: level) == nil {
       let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ValidationError("\"\(level)\" is not a level; the levels are \(names).")
+      let question = NearestName.question(level, among: Logger.Level.allCases.map(\.rawValue))
+      throw ValidationError("\"\(level)\" is not a level.\(question) The levels are \(names).")
     }
     if let since, Self.time(since, now: Date()) == nil {
       throw ValidationError("--since is a time such as 2026-11-21T07:00:00Z, or 30s, 10m, 2h, 1d.")
+    }
+    guard (0...10_000).contains(limit) else {
+      throw ValidationError("--limit is \(limit); give 0 to 10000.")
     }
   }
 
@@ -71,24 +77,24 @@ struct Logs: AsyncParsableCommand {
     if let time = since.flatMap({ Self.time($0, now: Date()) }) {
       query += "&since=\(time.percentEncoded)"
     }
+    if follow, let name {
+      let functions = try await FunctionNames(client)
+      // The name of a function that is yet to be deployed may be right.
+      if !functions.contains(name) { Terminal.note(functions.unknown(name).message) }
+    }
     var isEmpty = true
     try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
       isEmpty = false
       guard !json else { return Terminal.print(json: line) }
       let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
-      Terminal.print(safe: LogLine(entry).text(colored: false))
+      // The log's times are UTC, and so is the day.
+      let today = String(Date().formatted(.iso8601).prefix(10))
+      Terminal.print(safe: LogLine(entry).text(colored: false, today: today))
     }
     guard isEmpty else { return }
     // No line was found; the name may be wrong, or the function has not logged anything.
     if let name {
-      let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
-      guard functions.contains(where: { $0.name == name }) else {
-        let names = functions.map(\.name).sorted().joined(separator: ", ")
-        throw CommandError(
-          "\(name) has logged nothing, and no such function is deployed. Functions: "
-            + "\(names.isEmpty ? "none" : names)."
-        )
-      }
+      try await FunctionNames(client).check([name])
     }
     guard !json else { return }
     let isChosen = level != nil || since != nil || quiet

@@ -55,6 +55,12 @@ struct Rules: AsyncParsableCommand {
         )
       }
       let content: String
+      if self.path == nil, !FileManager.default.fileExists(atPath: path) {
+        throw CommandError(
+          "There is no \(path), which firebase.json names as \(storage ? "storage" : "firestore").rules"
+            + ". Write these rules, or correct firebase.json."
+        )
+      }
       do { content = try String(contentsOf: URL(filePath: path), encoding: .utf8) } catch {
         throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
       }
@@ -149,6 +155,7 @@ struct Rules: AsyncParsableCommand {
       do { data = try Data(contentsOf: URL(filePath: cases)) } catch {
         throw CommandError("\(cases) cannot be read: \(error.localizedDescription)")
       }
+      try JSONInput.check(Array(data), name: cases, remedy: "Correct it.")
       let table: RulesTestFile
       do { table = try RulesTestFile(json: Array(data), service: file.service) } catch {
         throw CommandError("\(cases): \(error)")
@@ -225,7 +232,11 @@ struct Rules: AsyncParsableCommand {
   struct Coverage: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Show what the running suite's rules have been asked since they were loaded.",
-      discussion: "By default as Firebase's JSON; as a page with --html."
+      discussion: """
+          hearth rules coverage
+          hearth rules coverage --html coverage.html     the file with the value of each expression
+          hearth rules coverage --json                   Firebase's JSON
+        """
     )
 
     @OptionGroup var suite: SuiteLocation
@@ -233,21 +244,49 @@ struct Rules: AsyncParsableCommand {
     @Option(help: "The database's id.")
     var database = "(default)"
 
-    @Option(help: ArgumentHelp("Write a page that people can read.", valueName: "file"))
+    @Option(
+      help: ArgumentHelp("Write a page with the values of each expression.", valueName: "file")
+    )
     var html: String?
+
+    @Flag(help: "Print JSON, as Firebase's emulator has it.")
+    var json = false
+
+    func validate() throws {
+      guard html == nil || !json else { throw ValidationError("Give --html or --json, not both.") }
+    }
 
     func run() async throws {
       let client = try await suite.connect()
-      let format = html == nil ? "json" : "html"
+      let format = json ? "json" : html == nil ? "summary" : "html"
       let body = try await client.data(
         "GET",
         "/hearth/v1/rules/coverage?format=\(format)&database=\(OutboundURL.encode(database))"
       )
-      guard let html else { return Terminal.print(json: body) }
+      guard !json else { return Terminal.print(json: body) }
+      guard let html else {
+        return Terminal.print(
+          Self.text(try JSONDecoder().decode(CoverageSummary.self, from: Data(body)))
+        )
+      }
       do { try Data(body).write(to: URL(filePath: html), options: .atomic) } catch {
         throw CommandError("\(html) cannot be written: \(error.localizedDescription)")
       }
       Terminal.print("Written to \(html).")
+    }
+
+    /// Formats the conditions and what they came out as.
+    private static func text(_ summary: CoverageSummary) -> String {
+      let rows = summary.rules.map { rule in
+        let counts = [rule.isTrue, rule.isFalse, rule.failed].map { $0.map(String.init) ?? "–" }
+        return ["\(rule.line)", rule.methods] + counts + [rule.outcome, rule.condition]
+      }
+      let table = Terminal.table(
+        ["LINE", "METHODS", "TRUE", "FALSE", "ERROR", "OUTCOME", "CONDITION"],
+        rows
+      )
+      return "\(summary.text)\n\n\(table)\n\nTRUE, FALSE and ERROR count requests. "
+        + "--html FILE shows each expression."
     }
   }
 }

@@ -72,7 +72,7 @@ struct Start: AsyncParsableCommand {
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
-      "Read an export before anyone is served.",
+      "Read an export, or a JSON file of documents, before anyone is served.",
       discussion: """
         Documents of the same name in the data folder are replaced, all others stay; no function \
         fires. See `hearth import`.
@@ -153,6 +153,13 @@ struct Start: AsyncParsableCommand {
     try ProjectID.check(project)
     guard exportOnExit != "" || importFolder != nil else {
       throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
+    }
+    var isFolder: ObjCBool = true
+    if exportOnExit == "", let importFolder,
+      FileManager.default.fileExists(atPath: importFolder, isDirectory: &isFolder),
+      !isFolder.boolValue
+    {
+      throw ValidationError("--import is a file; name a folder: --export-on-exit FOLDER")
     }
   }
 

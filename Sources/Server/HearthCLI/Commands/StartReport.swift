@@ -3,6 +3,7 @@ import EmulatorSuite
 import Foundation
 import FunctionLogs
 import Logging
+import Manifests
 
 /// The output of `hearth start` for a person, or with `--json` for a program.
 struct StartReport: Sendable {
@@ -98,11 +99,36 @@ struct StartReport: Sendable {
       port: \(suite.services["firestore"]?.port ?? 0))
         Auth.auth().useEmulator(withHost: "\(suite.services["auth"]?.host ?? "")", \
       port: \(suite.services["auth"]?.port ?? 0))
-        Functions.functions().useEmulator(withHost: "\(suite.services["functions"]?.host ?? "")", \
-      port: \(suite.services["functions"]?.port ?? 0))
+      \(functionsInApp(suite, functions))
       Ctrl-C stops.
       """
     )
     return parts.joined(separator: "\n\n")
+  }
+
+  /// Returns the lines by which an app reaches the functions, one for each region of callables.
+  ///
+  /// The app's Firebase client asks for `us-central1` unless it names another region.
+  static func functionsInApp(
+    _ suite: SuiteDescription,
+    _ functions: [FunctionDescription]
+  ) -> String {
+    let address = suite.services["functions"]
+    let regions = Set(functions.filter { $0.kind == .callable }.compactMap(\.region)).sorted()
+    return (regions.isEmpty ? [FunctionEndpoint.defaultRegion] : regions).map { region in
+      let named = region == FunctionEndpoint.defaultRegion ? "" : "region: \"\(region)\""
+      return "  Functions.functions(\(named)).useEmulator(withHost: \"\(address?.host ?? "")\", "
+        + "port: \(address?.port ?? 0))"
+    }.joined(separator: "\n")
+  }
+}
+
+extension FunctionDescription {
+  /// The region in the URL; nil for a function without a URL.
+  fileprivate var region: String? {
+    url.flatMap { url in
+      let parts = url.split(separator: "/")
+      return parts.count == 5 ? String(parts[3]) : nil
+    }
   }
 }

@@ -67,10 +67,13 @@ struct LogLine: Encodable {
 
   /// Formats the line for a person.
   ///
-  /// The time is shortened to hours through milliseconds. Further lines of the message are indented
-  /// below the first. No part of the line can pass for another line.
-  func text(colored: Bool) -> TerminalText {
-    let clock = String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
+  /// The time is shortened to hours through milliseconds, with the date before it if that is not
+  /// `today`, such as `2026-11-21`; nil leaves the date out. Further lines of the message are
+  /// indented below the first. No part of the line can pass for another line.
+  func text(colored: Bool, today: String? = nil) -> TerminalText {
+    let date = String(time.prefix(10))
+    let day = today == nil || today == date ? "" : "\(date) "
+    let clock = day + String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
     let source = function ?? service ?? ""
     var facts = metadata.sorted { $0.key < $1.key }.map {
       "\(Self.fact($0.key))=\(Self.fact($0.value))"

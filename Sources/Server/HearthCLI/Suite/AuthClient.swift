@@ -1,6 +1,7 @@
 import AuthAccounts
 import EmulatorSuite
 import Foundation
+import Identifiers
 import JSONText
 import OutboundHTTP
 
@@ -73,12 +74,13 @@ struct AuthClient {
 
   /// Returns the user with an id or an address; throws if there is none.
   func existingUser(_ name: String) async throws -> UserAccount {
-    guard let user = try await user(name) else {
-      throw CommandError(
-        "There is no user \(name); `hearth auth list` shows them, `hearth auth create` makes one."
-      )
-    }
-    return user
+    if let user = try await user(name) { return user }
+    let known = try await page(after: nil).users.flatMap { [$0.email, $0.localId] }
+    let question = NearestName.question(name, among: known.compactMap(\.self))
+    throw CommandError(
+      "There is no user \(name).\(question) `hearth auth list` shows the users, "
+        + "`hearth auth create` makes one."
+    )
   }
 
   /// Returns a page of users after an id; `next` is nil for the last page.

@@ -101,6 +101,9 @@ struct ProjectFiles {
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
     } catch DecodingError.dataCorrupted {
+      // The second reading names the place; it may differ only if the file has changed since.
+      let bytes = (try? Data(contentsOf: URL(filePath: path))).map { Array($0) } ?? []
+      try JSONInput.check(bytes, name: path, remedy: "Correct it.", code: .failed)
       throw CommandError("\(path) is not JSON; correct it.")
     } catch DecodingError.typeMismatch(_, let context) {
       let key = context.codingPath.map(\.stringValue).joined(separator: ".")

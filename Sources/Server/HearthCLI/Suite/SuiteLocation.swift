@@ -23,20 +23,39 @@ struct SuiteLocation: ParsableArguments {
 
   static let defaultFolder = ".hearth"
 
+  func validate() throws {
+    try ProjectID.check(project)
+    if let hub { try HubAddress.check(hub) }
+  }
+
   /// Returns a client of the running suite; throws with exit code 3 if none is running.
+  ///
+  /// Throws with exit code 2 if the address that the user named is that of another service, or of
+  /// the suite of another project than `--project`.
   func connect() async throws -> ControlClient {
     var tried: [String] = []
     for candidate in candidates() {
       let client = ControlClient(address: candidate.address, token: candidate.token)
+      var finding = ""
       // The port of a stopped suite may now belong to another suite.
       do {
-        if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
-          return client
+        switch try await client.suite() {
+        case .running(let suite) where candidate.pid.map { $0 == suite.pid } ?? true:
+          guard let problem = otherProject(suite, candidate) else { return client }
+          guard !candidate.isNamed else { throw CommandError(problem, .usage) }
+          finding = ": is of project \(suite.project)"
+        case .running: break
+        case .otherService(let note):
+          guard !candidate.isNamed else {
+            throw CommandError(HubAddress.wrongPort(note, candidate.source), .usage)
+          }
+        case .notHub: finding = ": something else answers there"
+        case nil: break
         }
       } catch  where candidate.pid != nil {
         // The suite at this address is another one and refuses the token of the stopped suite.
       }
-      tried.append("\(candidate.address) (\(candidate.source))")
+      tried.append("\(candidate.address) (\(candidate.source))\(finding)")
     }
     let looked =
       tried.isEmpty
@@ -59,20 +78,33 @@ struct SuiteLocation: ParsableArguments {
       + (project == working ? [] : [project + "/" + Self.defaultFolder])
   }
 
+  /// Returns the refusal of a suite that is of another project than `--project`; nil if it is not.
+  private func otherProject(_ suite: SuiteDescription, _ candidate: Candidate) -> String? {
+    guard let project, project != suite.project else { return nil }
+    let remedy =
+      candidate.source == "FIREBASE_EMULATOR_HUB"
+      ? "unset FIREBASE_EMULATOR_HUB, or leave --project out" : "leave --project out"
+    return
+      "The suite at \(candidate.address) (\(candidate.source)) is of project \(suite.project), "
+      + "not of \(project) (--project). Name the other suite with --hub, \(remedy)."
+  }
+
   private struct Candidate {
     var source: String
     var address: String
     /// The ID of the process that must respond, if a file names it.
     var pid: Int32?
     var token: String?
+    /// True if the user named the address.
+    var isNamed = false
   }
 
   /// Returns the addresses where a suite may be running, most specific first.
   private func candidates() -> [Candidate] {
-    if let hub { return [Candidate(source: "--hub", address: hub)] }
+    if let hub { return [Candidate(source: "--hub", address: hub, isNamed: true)] }
     let environment = ProcessInfo.processInfo.environment
     if let hub = environment["FIREBASE_EMULATOR_HUB"] {
-      return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub)]
+      return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub, isNamed: true)]
     }
     var found: [Candidate] = []
     for folder in folders {
@@ -118,22 +150,36 @@ struct ControlClient {
   ///
   /// If `token` is nil, the token is that of this user's suite at the address, or `HEARTH_TOKEN`.
   init(address: String, token: String? = nil) {
-    let address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
+    let address = HubAddress.bare(address)
     self.address = address
     self.token =
       token
       ?? HubToken.find(hub: address, environment: ProcessInfo.processInfo.environment)
   }
 
-  /// Returns the suite at the address, or nil; throws if the suite refuses this client.
-  func suite() async throws -> SuiteDescription? {
-    // Any other failure also means that no suite responds.
+  /// The kinds of servers that may answer at an address.
+  enum Answer {
+    case running(SuiteDescription)
+    /// Another service of a suite; its note names the hub's address.
+    case otherService(note: String)
+    case notHub
+  }
+
+  /// Returns the server at the address, or nil; throws if a suite refuses this client.
+  func suite() async throws -> Answer? {
+    // Any failure to send means that no server responds.
     guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)) else {
       return nil
     }
-    if [401, 403].contains(response.status) { throw Self.failure(response.status, response.body) }
-    guard response.isSuccess else { return nil }
-    return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
+    let failure = Self.failure(response.status, response.body)
+    if [401, 403].contains(response.status) { throw failure }
+    if failure.message.hasPrefix("This is the port of") {
+      return .otherService(note: failure.message)
+    }
+    guard response.isSuccess,
+      let suite = try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
+    else { return .notHub }
+    return .running(suite)
   }
 
   /// Sends a request and returns the response body; throws `CommandError` for an error response.
@@ -186,13 +232,18 @@ struct ControlClient {
     return OutboundRequest(method: method, url: "http://\(address)\(path)", headers: headers)
   }
 
-  private static func failure(_ status: Int, _ body: [UInt8]) -> CommandError {
+  /// Returns the failure that an error response of the suite describes.
+  static func failure(_ status: Int, _ body: [UInt8]) -> CommandError {
     struct ErrorBody: Decodable {
-      struct Detail: Decodable { var message: String }
+      struct Detail: Decodable {
+        var message: String
+        var status: String?
+      }
       var error: Detail
     }
-    if let parsed = try? JSONDecoder().decode(ErrorBody.self, from: Data(body)) {
-      return CommandError(parsed.error.message)
+    if let error = try? JSONDecoder().decode(ErrorBody.self, from: Data(body)).error {
+      let isUsage = error.status == "INVALID_ARGUMENT"
+      return CommandError(error.message, isUsage ? .usage : .failed, status: error.status)
     }
     return CommandError(
       "The suite returned HTTP \(status): \(String(decoding: body, as: UTF8.self))"

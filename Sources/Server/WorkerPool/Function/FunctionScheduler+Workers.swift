@@ -59,10 +59,10 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Records that the worker is writing a crash report, which pauses its invocations.
+  /// Records that the worker is writing a crash report; its invocations fail at once.
   ///
-  /// They fail when the worker has exited, never because of their deadlines.
-  mutating func workerCrashing(_ id: WorkerID, now: Duration) -> [Action] {
+  /// The report may take many seconds, which their callers need not wait.
+  mutating func workerCrashing(_ id: WorkerID, detail: String, now: Duration) -> [Action] {
     guard let worker = workers[id] else { return [] }
     switch worker.phase {
     case .ready, .checking, .yielding: break
@@ -75,10 +75,17 @@ extension FunctionScheduler {
       worker.suspects = max(worker.suspects, worker.load)
     }
     setWake(drainBy.map { min(by, $0) } ?? by)
-    for (invocation, state) in running where state.worker == id && state.phase != .hung {
-      deadlines.remove(invocation)
-    }
     var actions: [Action] = []
+    let isShared = max(worker.suspects, worker.load) > 1
+    for (invocation, state) in running where state.worker == id {
+      switch state.phase {
+      case .live, .broken:
+        actions.append(.fail(invocation, .crashed(detail, isShared: isShared)))
+        removeRunning(invocation, now, &actions)
+      case .lingering: deadlines.remove(invocation)
+      case .hung: break
+      }
+    }
     goOn(now, &actions)
     return actions
   }

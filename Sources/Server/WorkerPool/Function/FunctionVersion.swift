@@ -194,7 +194,7 @@ final class FunctionVersion: Sendable {
   }
 
   func workerExited(_ worker: WorkerProcess, detail: String) {
-    if worker.hasCrashed { meter.workerCrashed() }
+    if worker.hasCrashed, !worker.hasBegunReport { meter.workerCrashed() }
     context.exited(worker)
     act { state, now in
       state.workers[worker.id] = nil
@@ -220,21 +220,24 @@ final class FunctionVersion: Sendable {
     )
   }
 
-  /// Records that a worker has begun a crash report; returns true if it may finish it.
+  /// Records that a worker has begun a crash report; returns nil if it may finish it.
   ///
   /// A report takes about a second of processor time and mostly repeats the previous one. Therefore
-  /// a function that crashes repeatedly writes only one from time to time.
-  func workerCrashing(_ worker: WorkerProcess) -> Bool {
-    var mayReport = true
+  /// a function that crashes repeatedly writes only one from time to time. For another one, this
+  /// returns the reason for ending the worker. `detail` is the reason of the crash.
+  func workerCrashing(_ worker: WorkerProcess, detail: String) -> String? {
+    if worker.hasCrashed { meter.workerCrashed() }
+    var refusal: String?
     act { state, now in
-      mayReport = state.reportTime.map { now - $0 >= Self.reportInterval } ?? true
-      if mayReport {
+      if state.reportTime.map({ now - $0 >= Self.reportInterval }) ?? true {
         state.reportTime = now
         state.reporter = worker.id
+      } else {
+        refusal = "it crashed again; the last crash's report is in the log"
       }
-      return state.scheduler.workerCrashing(worker.id, now: now)
+      return state.scheduler.workerCrashing(worker.id, detail: refusal ?? detail, now: now)
     }
-    return mayReport
+    return refusal
   }
 
   /// The minimum time between two crash reports of the function.

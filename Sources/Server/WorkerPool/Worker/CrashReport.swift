@@ -31,6 +31,16 @@ struct CrashReport {
     line.starts(with: "*** ".utf8) && begins(String(decoding: line, as: UTF8.self))
   }
 
+  /// Returns the reason of the crash that the first line of a report names.
+  static func detail(of line: [UInt8]) -> String {
+    let text = String(decoding: line.prefix(lineBytesMax), as: UTF8.self)
+    let signal = text.firstRange(of: "Signal ").map {
+      text[$0.upperBound...].prefix { $0.isNumber }
+    }
+    guard let signal, !signal.isEmpty else { return "it crashed; its report is in the log" }
+    return "it was ended by signal \(signal)"
+  }
+
   // Example: "*** Signal 4: Backtracing from 0x7f…". The line ends seconds later, with the report.
   private static func begins(_ line: String) -> Bool {
     line.hasPrefix("*** ") && line.contains("acktracing from 0x")

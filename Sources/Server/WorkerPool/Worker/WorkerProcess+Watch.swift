@@ -72,6 +72,9 @@ extension WorkerProcess {
     next?.cancel()
   }
 
+  /// True if the process has begun to write a crash report.
+  var hasBegunReport: Bool { state.withLock { $0.hasBegunReport } }
+
   /// True if the process ended without being asked to; valid only once it has ended.
   var hasCrashed: Bool { state.withLock { $0.hasRun && !$0.isUnwanted } }
 
@@ -258,11 +261,10 @@ extension WorkerProcess {
       for try await piece in output {
         let lines = piece.withUnsafeBytes { splitter.append($0) }
         if isError, !isCrashing,
-          CrashReport.begins(splitter.unfinished)
-            || lines.contains(where: { CrashReport.begins($0.bytes) })
+          let begin = ([splitter.unfinished] + lines.map(\.bytes)).first(where: CrashReport.begins)
         {
           isCrashing = true
-          crashBegan()
+          crashBegan(CrashReport.detail(of: begin))
         }
         for line in lines { log(line, isError: isError) }
       }
@@ -276,15 +278,17 @@ extension WorkerProcess {
     log(state.withLock { isError ? $0.output.finish() : [] })
   }
 
-  /// Lowers the priority of the crashing process, or kills it if it may not write a report.
+  /// Fails what the crashing process runs, and lowers its priority.
   ///
-  /// A crash report takes up to a second of processor time.
-  private func crashBegan() {
-    let mayReport = version.workerCrashing(self)
+  /// A crash report takes up to two seconds of processor time. The process is killed if it may not
+  /// write one.
+  private func crashBegan(_ detail: String) {
+    state.withLock { $0.hasBegunReport = true }
+    let refusal = version.workerCrashing(self, detail: detail)
     state.withLock { state in
       guard let process = state.process else { return }
-      if mayReport { return ProcessFacts.giveWay(process) }
-      state.endDetail = state.endDetail ?? "it crashed again; the last crash's report is in the log"
+      guard let refusal else { return ProcessFacts.giveWay(process) }
+      state.endDetail = state.endDetail ?? refusal
       kill(-process, SIGKILL)
     }
   }

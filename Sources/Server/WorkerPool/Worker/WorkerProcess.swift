@@ -40,6 +40,8 @@ final class WorkerProcess: Sendable {
     var output: WorkerOutput
     /// True if the process was ever started.
     var hasRun = false
+    /// True if the process has begun to write a crash report.
+    var hasBegunReport = false
     /// The process ID while the process runs.
     var process: pid_t?
     /// The reason why the server ended the process; nil if it did not.

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Identifiers
+
+/// The explanation of a command line that cannot be parsed, where the parser's own falls short.
+enum WrongCommandLine {
+  /// Returns the explanation; nil if the parser's message, which is `complaint`, is better.
+  static func explanation(
+    of arguments: [String],
+    complaint: String,
+    root: any ParsableCommand.Type = Hearth.self
+  ) -> String? {
+    var command = root
+    var path = root._commandName
+    for (place, word) in arguments.enumerated() {
+      let commands = command.configuration.subcommands
+      guard !commands.isEmpty, !word.hasPrefix("-") else {
+        return numberBelowZero(arguments[place...], path, complaint)
+      }
+      let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
+      guard let next = commands.first(where: { $0._commandName == word }) else {
+        // A default command may take the word as an argument and complain of something else.
+        let isRefused = complaint.contains("nexpected argument") && complaint.contains("'\(word)'")
+        guard isRefused || command.configuration.defaultSubcommand == nil else { return nil }
+        let meant = NearestName.of(word, among: names).map { " Did you mean `\(path) \($0)`?" }
+        return """
+          There is no command `\(path) \(word)`.\(meant ?? "")
+          Commands: \(names.joined(separator: ", ")). `\(path) --help` describes them.
+          """
+      }
+      command = next
+      path += " \(word)"
+    }
+    return nil
+  }
+
+  /// Returns the explanation of a number below 0, which the parser takes for an option.
+  private static func numberBelowZero(
+    _ arguments: ArraySlice<String>,
+    _ path: String,
+    _ complaint: String
+  ) -> String? {
+    guard complaint.contains("option") || complaint.contains("Missing") else { return nil }
+    let isNumber = { (word: String) in
+      word.first == "-" && word.dropFirst().first.map { ("0"..."9").contains($0) } == true
+    }
+    guard let number = arguments.prefix(while: { $0 != "--" }).first(where: isNumber) else {
+      return nil
+    }
+    guard path == "hearth clock advance" else {
+      return "\(number) is below 0, and no option of `\(path)` takes such a number."
+    }
+    return TimeSpan.onlyForward(number)
+  }
+}
