@@ -348,7 +348,7 @@ private enum Architecture {
   ]
   static let toolchainModules: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
-    "Dispatch", "Testing",
+    "Dispatch", "Testing", "XCTest",
     "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
   ]
 }
