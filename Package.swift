@@ -514,6 +514,7 @@ func testSupport() -> [Target] {
       in: "Tests",
       ["LibC", "FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
     ),
+    program("XCTestSample", in: "Tests", ["FunctionsRuntime", "FunctionsTesting"]),
     program(
       "Benchmarks",
       in: "Tests",

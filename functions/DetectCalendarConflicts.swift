@@ -9,16 +9,14 @@ extension MessageFunctions {
   public var detectCalendarConflicts: OnDocumentWritten<Lenient<CalendarEvent>> {
     .init(
       "detectCalendarConflicts",
-      at: "calendar/{trainerId}/events/{eventId}",
+      path: CalendarEventPath.self,
       options: .init(retry: true)
-    ) { event in
-      let trainerID = try event.params.trainerId
-      let eventID = try event.params.eventId
+    ) { event, path in
       var logger = event.logger
-      logger[metadataKey: "trainer.id"] = "\(trainerID)"
-      logger[metadataKey: "calendar.event.id"] = "\(eventID)"
+      logger[metadataKey: "trainer.id"] = "\(path.trainerID)"
+      logger[metadataKey: "calendar.event.id"] = "\(path.eventID)"
       let report = try await sortingFailures(logger) {
-        try await services.calendarConflicts.check(eventID, of: trainerID)
+        try await services.calendarConflicts.check(path.eventID, of: path.trainerID)
       }
       logger.info(
         "Calendar event compared",
@@ -29,4 +27,12 @@ extension MessageFunctions {
       )
     }
   }
+}
+
+/// The path of an event in a trainer's calendar.
+private struct CalendarEventPath: DocumentPath {
+  var trainerID = ""
+  var eventID = ""
+
+  static let pattern: Pattern = "calendar/\(\.trainerID)/events/\(\.eventID)"
 }

@@ -31,6 +31,24 @@ struct FieldPathTests {
     #expect(FieldPath(text) == nil)
   }
 
+  @Test("A literal is a path in the form that clients write")
+  func literals() {
+    let paths: [FieldPath] = ["name", "address.city", "`a.b`.c", "first-name.1"]
+
+    #expect(
+      paths == [
+        FieldPath(["name"]), FieldPath(["address", "city"]), FieldPath(["a.b", "c"]),
+        FieldPath(["first-name", "1"]),
+      ]
+    )
+    #expect([FieldPath(["name"])].contains("name"))
+  }
+
+  @Test("A literal that is no path stops the program", arguments: ["", "a..b", "a[0]", "`a"])
+  func refusedLiterals(text: String) async {
+    await #expect(processExitsWith: .failure) { [text] in _ = FieldPath(stringLiteral: text) }
+  }
+
   @Test("Any keys survive writing and reading")
   func roundTrips() {
     var values = RandomValues(random: SeededGenerator.forTest())

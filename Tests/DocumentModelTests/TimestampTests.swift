@@ -1,4 +1,5 @@
 import DocumentModel
+import Foundation
 import TestSupport
 import Testing
 
@@ -82,6 +83,29 @@ struct TimestampTests {
   )
   func floorsToMillisecond(microseconds: Int64, floored: Int64) {
     #expect(Timestamp(microseconds: microseconds).flooredToMillisecond.microseconds == floored)
+  }
+
+  @Test(
+    "A date is the same time to the microsecond, wherever a time is asked",
+    arguments: [-1_000_000_000.000001, -0.000001, 0, 978_307_200.5, 1_753_000_000.123456]
+  )
+  func dates(seconds: Double) {
+    func microseconds(_ time: any PointInTime) -> Int64 { time.timestamp.microseconds }
+    let date = Date(timeIntervalSince1970: seconds)
+    let time = Timestamp(microseconds: Int64((seconds * 1e6).rounded()))
+
+    #expect(microseconds(date) == microseconds(time))
+    #expect(date.timestamp.date.timestamp == date.timestamp)
+  }
+
+  @Test("A date that Firestore cannot store becomes the first or the last time")
+  func datesOutOfRange() {
+    #expect(Date.distantPast.timestamp.description == "0001-01-01T00:00:00Z")
+    let last = Timestamp(microseconds: 253_402_300_799_999_999)
+    for seconds in [1e15, .infinity, .nan] {
+      #expect(Date(timeIntervalSince1970: seconds).timestamp == last)
+    }
+    #expect(Date(timeIntervalSince1970: -.infinity).timestamp.seconds == -62_135_596_800)
   }
 
   @Test("The extremes of the stored number do not trap", arguments: [Int64.min, .max, .min + 1])

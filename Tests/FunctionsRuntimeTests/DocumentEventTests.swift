@@ -158,6 +158,117 @@ struct DocumentEventTests {
     #expect(seen.all == [unreadable, unreadable, readable, unreadable, unreadable])
   }
 
+  struct MessagePath: DocumentPath, Equatable {
+    var chatID = ""
+    var number = 0
+
+    static let pattern: Pattern = "chats/\(\.chatID)/messages/\(\.number)"
+  }
+
+  @Test("Functions of every kind receive the ids of their documents with their types")
+  func typedPaths() async throws {
+    let seen = Seen<MessagePath>()
+    let harness = try HostHarness {
+      OnDocumentCreated<Message>("c", path: MessagePath.self) { seen.add($1) }
+      OnDocumentUpdated<Message>("u", path: MessagePath.self) { seen.add($1) }
+      OnDocumentDeleted<Message>("d", path: MessagePath.self) { seen.add($1) }
+      OnDocumentWritten<Message>("w", path: MessagePath.self) { seen.add($1) }
+      OnDocumentCreated<FirestoreDocument>("rc", path: MessagePath.self) { seen.add($1) }
+      OnDocumentUpdated<FirestoreDocument>("ru", path: MessagePath.self) { seen.add($1) }
+      OnDocumentDeleted<FirestoreDocument>("rd", path: MessagePath.self) { seen.add($1) }
+      OnDocumentWritten<FirestoreDocument>("rw", path: MessagePath.self) { event, path in
+        #expect(try event.params.chatID == path.chatID)
+        seen.add(path)
+      }
+    }
+    let path = "chats/c1/messages/8"
+    for raw in ["", "r"] {
+      for (kind, name) in [
+        (DocumentEventKind.created, "c"), (.updated, "u"), (.deleted, "d"), (.written, "w"),
+      ] {
+        let reply = try await harness.deliver(
+          kind,
+          to: raw + name,
+          before: kind == .created ? nil : hello,
+          after: kind == .deleted ? nil : ["text": .string("bye")],
+          path: path
+        )
+        #expect(reply.status == 204, "\(raw)\(name): \(reply.body)")
+      }
+    }
+
+    #expect(seen.all == Array(repeating: MessagePath(chatID: "c1", number: 8), count: 8))
+  }
+
+  @Test("A document whose id is of another type is a permanent failure that names the id")
+  func idOfAnotherType() async throws {
+    let harness = try HostHarness {
+      OnDocumentCreated<Message>("c", path: MessagePath.self) { _, _ in
+        Issue.record("was called")
+      }
+    }
+    let reply = try await harness.deliver(.created, to: "c", after: hello)
+
+    #expect(reply.status == 400)
+    let error = harness.log.entries.compactMap { $0.metadata["error"]?.description }.first
+    #expect(error?.contains("'m1' at {number} of") == true, "\(harness.log.entries)")
+  }
+
+  @Test("A handler that is run directly gets its path from the event's")
+  func typedPathOfTest() async throws {
+    let seen = Seen<MessagePath>()
+    let function = OnDocumentCreated<Message>("c", path: MessagePath.self) { seen.add($1) }
+    try await function.run(.init(path: "chats/c9/messages/3", data: Message(text: "hi")))
+
+    #expect(seen.all == [MessagePath(chatID: "c9", number: 3)])
+    await #expect(throws: EventError.self) {
+      try await function.run(.init(path: "chats/c9", data: Message(text: "hi")))
+    }
+    await #expect(throws: EventError.self) {
+      try await function.run(.init(path: "chats/c9/messages/x", data: Message(text: "hi")))
+    }
+  }
+
+  @Test("An update and a written event say which properties and fields have changed")
+  func changed() throws {
+    let old = Message(text: "hello", sentAt: Timestamp(microseconds: 7))
+    let new = Message(text: "hello", sentAt: nil)
+    let update = DocumentUpdate(before: old, after: new, changedFields: ["sentAt", "place.city"])
+    #expect(!update.changed(\.text) && update.changed(\.sentAt))
+    #expect(update.changed("sentAt") && update.changed("place") && update.changed("place.city.x"))
+    #expect(!update.changed("text") && !update.changed("place.zip") && !update.changed("plac"))
+
+    let updated = DocumentWrite.updated(before: old, after: new, fields: ["sentAt"])
+    #expect(!updated.changed(\.text) && updated.changed(\.sentAt))
+    // A missing document has no value, so a nil property of a new one has not changed.
+    for write in [DocumentWrite.created(new), .deleted(new)] {
+      #expect(write.changed(\.text) && !write.changed(\.sentAt))
+    }
+    #expect(DocumentWrite.created(old).changed(\.sentAt))
+  }
+
+  @Test("A written event with a stored document says which fields have changed")
+  func changedFieldsOfStored() {
+    func document(_ fields: MapValue) -> FirestoreDocument {
+      FirestoreDocument(
+        name: DocumentName(
+          database: DatabaseName(project: "demo-test"),
+          path: ResourcePath(["a", "b"])
+        ),
+        fields: fields,
+        createTime: Timestamp(microseconds: 1),
+        updateTime: Timestamp(microseconds: 2)
+      )
+    }
+    let place = document(["place": .map(["city": .string("Bonn")])])
+    for write in [DocumentWrite.created(place), .deleted(place)] {
+      #expect(write.changed("place.city") && write.changed("place"))
+      #expect(!write.changed("place.zip") && !write.changed("name"))
+    }
+    let updated = DocumentWrite.updated(before: place, after: place, fields: ["place.city"])
+    #expect(updated.changed("place") && !updated.changed("name"))
+  }
+
   @Test("The current logger of a handler, and of all it calls, is its event's")
   func currentLogger() async throws {
     let harness = try HostHarness {

@@ -19,6 +19,41 @@ struct FunctionsAppTests {
     problems(FunctionsApp { OnCall<FirestoreValue, _>("f", options: options) { _ in } })
   }
 
+  @Test("A typed path is deployed as its pattern, and one that lacks a property is refused")
+  func typedPaths() throws {
+    struct ChatPath: DocumentPath {
+      var chatID = ""
+      static let pattern: Pattern = "chats/\(\.chatID)"
+    }
+    struct LongPath: DocumentPath {
+      var chatID = ""
+      var messageID = ""
+      static let pattern: Pattern = "chats/\(\.chatID)"
+    }
+    struct CollectionPath: DocumentPath {
+      var chatID = ""
+      static let pattern: Pattern = "chats/\(\.chatID)/messages"
+    }
+    struct PartialPath: DocumentPath {
+      var chatID = ""
+      static let pattern: Pattern = "chats/chat-\(\.chatID)"
+    }
+    func app(_ path: (some DocumentPath).Type) -> FunctionsApp {
+      FunctionsApp { OnDocumentCreated<FirestoreDocument>("f", path: path) { _, _ in } }
+    }
+    let trigger = try #require(app(ChatPath.self).functions.first?.trigger)
+    #expect(trigger == .document(DocumentEventType(.created), pattern: "chats/{chatID}"))
+    #expect(problems(app(ChatPath.self)) == [])
+    #expect(
+      problems(app(LongPath.self)) == [
+        "The function \"f\" cannot be triggered. LongPath has the property 'messageID', which its "
+          + "pattern \"chats/{chatID}\" lacks; add it, as in users/\\(\\.userID), or compute it."
+      ]
+    )
+    #expect(problems(app(CollectionPath.self)).first?.contains("names a collection") == true)
+    #expect(problems(app(PartialPath.self)).first?.contains("malformed segment") == true)
+  }
+
   @Test("The manifest has every function with its options, defaults and trigger")
   func manifest() throws {
     let isOn = true

@@ -4,14 +4,7 @@ import Testing
 @Suite("Expected runs")
 struct ExpectedRunsTests {
   private func message(_ check: () async throws -> Void) async -> String {
-    do {
-      try await check()
-      return ""
-    } catch let error as FunctionsTestingError {
-      return "\(error.kind): \(error.message)"
-    } catch {
-      return "\(error)"
-    }
+    await recordedIssues(check).map { $0.text ?? "\($0)" }.joined(separator: "\n")
   }
 
   @Test("A chain that runs as expected passes, and each check counts from zero")
@@ -53,18 +46,18 @@ struct ExpectedRunsTests {
       try await run()
       #expect(
         await message { try suite.expectRuns([chain.aTob: 1, chain.bToc: 2]) }
-          == "unexpectedRuns: Functions ran otherwise than expected: aTob ran 0 times, expected 1; "
+          == "Functions ran otherwise than expected: aTob ran 0 times, expected 1; "
           + "bToc ran once, expected 2; cTod ran once, not expected."
       )
       try await run()
       #expect(
         await message { try suite.expectRuns([:], others: .atLeast(3)) }
-          == "unexpectedRuns: Functions ran otherwise than expected: others ran 2 times (bToc ran "
+          == "Functions ran otherwise than expected: others ran 2 times (bToc ran "
           + "once, cTod ran once), expected at least 3."
       )
       #expect(
         await message { try suite.expectRuns([chain.link("a", "z"): 1]) }
-          == "noSuchFunction: There is no function aToz in this suite; there are: aTob, bToc, cTod."
+          == "There is no function aToz in this suite; there are: aTob, bToc, cTod."
       )
     }
   }

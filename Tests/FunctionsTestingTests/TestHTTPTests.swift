@@ -49,10 +49,10 @@ struct TestHTTPTests {
     try await withFunctions(sending) { suite in
       suite.http.on("GET", Self.url).respond()
       try await suite.firestore.document("requests/1").set(["url": .value(Self.url + "?a=1")])
-      let error = await #expect(throws: FunctionsTestingError.self) { try await suite.settle() }
+      let issues = await recordedIssues { try await suite.settle() }
 
-      #expect(error?.kind == .unscriptedRequests)
-      #expect(error?.message.contains("POST https://api.example.com/x?a=1") == true)
+      #expect(issues.count == 1)
+      #expect(issues.first?.text?.contains("POST https://api.example.com/x?a=1") == true)
       #expect(try await suite.deliveries().map(\.state) == [.failed])
       // The request is reported only once.
       try await suite.settle()
@@ -76,14 +76,15 @@ struct TestHTTPTests {
 
   @Test("A request that no settling reported is reported at the end")
   func unscriptedAtTheEnd() async throws {
-    let error = await #expect(throws: FunctionsTestingError.self) {
+    let line = #line + 2
+    let issues = await recordedIssues {
       try await withFunctions(sending) { suite in
         // The sender's error does not matter here.
         _ = try? await suite.http.send(OutboundRequest(url: Self.url))
       }
     }
-    #expect(error?.kind == .unscriptedRequests)
-    #expect(error?.message.contains("GET \(Self.url)") == true)
+    #expect(issues.map { $0.sourceLocation?.line } == [line])
+    #expect(issues.first?.text?.contains("GET \(Self.url)") == true)
   }
 
   @Test(
@@ -143,8 +144,8 @@ struct TestHTTPTests {
       await #expect(throws: OutboundHTTPError.self) {
         try await suite.http.send(OutboundRequest(url: "https://echo.test/v10"))
       }
-      let error = await #expect(throws: FunctionsTestingError.self) { try await suite.settle() }
-      #expect(error?.message.contains("https://echo.test/v10") == true)
+      let issues = await recordedIssues { try await suite.settle() }
+      #expect(issues.first?.text?.contains("https://echo.test/v10") == true)
     }
   }
 }

@@ -109,11 +109,25 @@ extension CollectionReference {
     query.where(field, relation, value)
   }
 
+  /// Returns a query for the documents whose field at a path satisfies a comparison with a value.
+  public func `where`(
+    _ field: FieldPath,
+    _ relation: FilterOperator,
+    _ value: some Encodable
+  ) -> DocumentQuery {
+    query.where(field, relation, value)
+  }
+
   /// Returns a query for documents that match a filter.
   public func `where`(_ filter: QueryFilter) -> DocumentQuery { query.where(filter) }
 
   /// Returns a query for the documents that have a field, ordered by its value.
   public func order(by field: String, descending: Bool = false) -> DocumentQuery {
+    query.order(by: field, descending: descending)
+  }
+
+  /// Returns a query for the documents that have a field at a path, ordered by its value.
+  public func order(by field: FieldPath, descending: Bool = false) -> DocumentQuery {
     query.order(by: field, descending: descending)
   }
 

@@ -34,7 +34,7 @@ extension DocumentReference {
   @discardableResult
   public func update(
     _ fields: [String: any Encodable],
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) async throws -> WriteResult {
     try await update(FieldValue.fields(fields), lastUpdated: lastUpdated)
   }
@@ -85,7 +85,7 @@ extension WriteBatch {
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: [String: any Encodable],
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) throws {
     try update(reference, FieldValue.fields(fields), lastUpdated: lastUpdated)
   }

@@ -45,6 +45,17 @@ public struct DocumentQuery: Sendable {
     self.where(.field(field, relation, value))
   }
 
+  /// Adds the condition that the field at a path satisfies a comparison with a value.
+  ///
+  /// The earlier conditions still apply.
+  public func `where`(
+    _ field: FieldPath,
+    _ relation: FilterOperator,
+    _ value: some Encodable
+  ) -> DocumentQuery {
+    self.where(.field(field, relation, value))
+  }
+
   /// Adds a condition that documents must meet in addition to the earlier conditions.
   public func `where`(_ filter: QueryFilter) -> DocumentQuery {
     changed { query in
@@ -62,6 +73,13 @@ public struct DocumentQuery: Sendable {
   /// Documents without the field are left out.
   public func order(by field: String, descending: Bool = false) -> DocumentQuery {
     changed { $0.orders.append(Query.Order(try FieldPath.parse(field), descending: descending)) }
+  }
+
+  /// Orders by the field at a path, after the earlier orders.
+  ///
+  /// Documents without the field are left out.
+  public func order(by field: FieldPath, descending: Bool = false) -> DocumentQuery {
+    changed { $0.orders.append(Query.Order(field, descending: descending)) }
   }
 
   /// Limits the result to this many documents.

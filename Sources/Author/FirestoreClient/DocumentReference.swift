@@ -115,7 +115,7 @@ public struct DocumentReference: Sendable {
   @discardableResult
   public func update(
     _ fields: [String: FieldValue],
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) async throws -> WriteResult {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }
@@ -126,7 +126,7 @@ public struct DocumentReference: Sendable {
   @discardableResult
   public func update(
     _ fields: some Encodable,
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) async throws -> WriteResult {
     try await commit { try $0.update(self, fields, lastUpdated: lastUpdated) }
   }

@@ -34,6 +34,9 @@ public struct DocumentSnapshot: Sendable {
     return fields[path]
   }
 
+  /// The value at a path; nil if there is none.
+  public subscript(path: FieldPath) -> FirestoreValue? { fields[path] }
+
   /// Decodes the document as a Swift value.
   ///
   /// Throws `FirestoreError` `notFound` if the document did not exist, and `ValueCodingError` if it

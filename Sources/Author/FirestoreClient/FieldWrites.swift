@@ -192,22 +192,6 @@ extension FieldValue {
 }
 
 extension FieldPath {
-  /// Parses a path in the form that Firestore's clients use.
-  ///
-  /// The form is either the canonical spelling with backquotes, or segments separated by dots. The
-  /// segments may contain any characters except `~*/[]` and the backquote.
-  init?(clientText text: String) {
-    if let path = FieldPath(text) {
-      self = path
-      return
-    }
-    let segments = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-    guard segments.allSatisfy({ !$0.isEmpty }), !text.contains(where: "~*/[]`".contains) else {
-      return nil
-    }
-    self.init(segments)
-  }
-
   /// Parses a path; throws an error that quotes the text if it is invalid.
   static func parse(_ text: String) throws(FirestoreError) -> FieldPath {
     guard let path = FieldPath(clientText: text) else {

@@ -126,6 +126,13 @@ public struct Firestore: Sendable {
     DocumentReference(firestore: self, resourcePath: ResourcePath(slashSeparated: path))
   }
 
+  /// Returns a reference to a document by the path that its ids make.
+  ///
+  /// An id that contains a slash throws where the reference is used.
+  public func document(_ path: some DocumentPath) -> DocumentReference {
+    DocumentReference(firestore: self, resourcePath: path.documentPath)
+  }
+
   /// Returns a reference to a document by its full resource name, as stored in values and events.
   ///
   /// A document of another database throws where the reference is used.

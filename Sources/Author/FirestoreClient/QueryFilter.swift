@@ -39,9 +39,29 @@ public struct QueryFilter: Sendable {
     _ relation: FilterOperator,
     _ value: some Encodable
   ) -> QueryFilter {
+    compared(Result { try FieldPath.parse(field) }, relation, value)
+  }
+
+  /// Returns the condition that the field at a path satisfies a comparison with a value.
+  ///
+  /// `FieldPath.documentID` stands for the document itself. An invalid value throws when the query
+  /// runs.
+  public static func field(
+    _ field: FieldPath,
+    _ relation: FilterOperator,
+    _ value: some Encodable
+  ) -> QueryFilter {
+    compared(.success(field), relation, value)
+  }
+
+  private static func compared(
+    _ field: Result<FieldPath, any Error>,
+    _ relation: FilterOperator,
+    _ value: some Encodable
+  ) -> QueryFilter {
     QueryFilter(
       result: Result {
-        let path = try FieldPath.parse(field)
+        let path = try field.get()
         let value = try ValueEncoder().encode(value)
         // The protocol has separate operators for equality with null and NaN.
         return switch (relation, value) {

@@ -149,6 +149,7 @@ extension Firestore {
   /// Throws `FirestoreError`, and rethrows the error of `body`. If the connection fails during the
   /// commit, it is unknown whether the commit was applied. In this case `body` does not run again,
   /// and the error has `mayHaveActed` set.
+  @discardableResult
   public func runTransaction<Output: Sendable>(
     attemptsMax: Int? = nil,
     _ body: (Transaction) async throws -> Output
@@ -183,11 +184,12 @@ extension Firestore {
   /// The transaction takes no locks and blocks no other client. Throws `FirestoreError`:
   /// `failedPrecondition` for a time that is too old, and `invalidArgument` for a time in the
   /// future. Rethrows the error of `body`.
+  @discardableResult
   public func runReadOnlyTransaction<Output: Sendable>(
-    at readTime: Timestamp? = nil,
+    at readTime: (any PointInTime)? = nil,
     _ body: (Transaction) async throws -> Output
   ) async throws -> Output {
-    let id = try await calls.begin(database, .readOnly(at: readTime))
+    let id = try await calls.begin(database, .readOnly(at: readTime?.timestamp))
     let transaction = Transaction(id: id, firestore: self)
     do {
       let output = try await body(transaction)

@@ -77,9 +77,9 @@ public struct WriteBatch: Sendable {
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue],
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) throws {
-    try addUpdate(of: reference, Array(fields), lastUpdated: lastUpdated)
+    try addUpdate(of: reference, Array(fields), lastUpdated: lastUpdated?.timestamp)
   }
 
   /// Adds a change of the fields whose paths are the keys of the encoded `fields`.
@@ -89,9 +89,13 @@ public struct WriteBatch: Sendable {
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: some Encodable,
-    lastUpdated: Timestamp? = nil
+    lastUpdated: (any PointInTime)? = nil
   ) throws {
-    try addUpdate(of: reference, FieldValue.fields(of: fields), lastUpdated: lastUpdated)
+    try addUpdate(
+      of: reference,
+      FieldValue.fields(of: fields),
+      lastUpdated: lastUpdated?.timestamp
+    )
   }
 
   /// Adds a deletion.
@@ -214,6 +218,11 @@ public enum DeleteCondition: Sendable, Hashable {
   case exists
   /// Requires the document's last change at this time; otherwise throws `failedPrecondition`.
   case lastUpdated(Timestamp)
+
+  /// Returns the condition that the document's last change was at this time, such as a `Date`.
+  public static func lastUpdated(_ time: some PointInTime) -> DeleteCondition {
+    .lastUpdated(time.timestamp)
+  }
 }
 
 /// The result of a commit.

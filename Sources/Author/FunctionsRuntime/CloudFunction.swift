@@ -30,6 +30,7 @@ public protocol CloudFunction<Input, Output>: Sendable {
   /// Runs the handler directly, without sockets, tokens or encoding.
   ///
   /// Rethrows the error of the handler.
+  @discardableResult
   func run(_ input: Input) async throws -> Output
 }
 

@@ -12,6 +12,10 @@ public struct FunctionDefinition: Sendable {
   package var respond: Responder
   /// The work that must succeed in a process before the function is served there.
   package var preparations: [Preparation] = []
+  /// The problems of the declaration that the trigger does not show, as sentence endings.
+  ///
+  /// An app does not start with any.
+  package var problems: [String] = []
 
   /// The closure that responds to a request, even if the input is invalid or the handler throws.
   package typealias Responder =

@@ -80,6 +80,22 @@ extension FieldPath: CustomStringConvertible {
     self.segments = segments
   }
 
+  /// Parses a path in the form that Firestore's clients use; nil on a syntax error.
+  ///
+  /// The form is either the canonical spelling with backquotes, or segments separated by dots. The
+  /// segments may contain any characters except `~*/[]` and the backquote.
+  package init?(clientText text: String) {
+    if let path = FieldPath(text) {
+      self = path
+      return
+    }
+    let segments = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard segments.allSatisfy({ !$0.isEmpty }), !text.contains(where: "~*/[]`".contains) else {
+      return nil
+    }
+    self.init(segments)
+  }
+
   private static func isSimple(_ segment: String) -> Bool {
     guard let first = segment.utf8.first else { return false }
     func isLetter(_ byte: UInt8) -> Bool {
@@ -87,6 +103,23 @@ extension FieldPath: CustomStringConvertible {
     }
     return isLetter(first)
       && segment.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) }
+  }
+}
+
+extension FieldPath: ExpressibleByStringLiteral {
+  /// Creates a path from a literal such as `"address.city"`.
+  ///
+  /// Dots separate segments. A name that contains a dot or one of `~*/[]` stands between
+  /// backquotes. A literal is part of the program and cannot throw, so one that is no path stops
+  /// the program where it is first used. For text that is known only at run time use `init(_:)`,
+  /// which returns nil, or give the segments.
+  public init(stringLiteral text: String) {
+    guard let path = FieldPath(clientText: text) else {
+      preconditionFailure(
+        "\"\(text)\" is not a field path; put unusual names between backquotes, as in `a.b`.c"
+      )
+    }
+    self = path
   }
 }
 

@@ -24,3 +24,35 @@ extension Timestamp {
     Date(timeIntervalSince1970: Double(seconds) + Double(nanoseconds) / 1e9)
   }
 }
+
+/// A point in time: a `Timestamp` or a `Date`.
+///
+/// Functions of Hearth that take a time take either.
+public protocol PointInTime: Sendable {
+  /// The time to the microsecond, as Firestore stores it.
+  var timestamp: Timestamp { get }
+}
+
+extension Timestamp: PointInTime {
+  /// The time itself.
+  public var timestamp: Timestamp { self }
+
+  /// The first and the last time that Firestore can store.
+  static let range =
+    Timestamp(
+      microseconds: secondsRange.lowerBound * 1_000_000
+    )...Timestamp(
+      microseconds: secondsRange.upperBound * 1_000_000 + 999_999
+    )
+}
+
+extension Date: PointInTime {
+  /// The date rounded to the nearest microsecond.
+  ///
+  /// A date outside the years 1 to 9999, such as `distantPast`, becomes the first or the last time
+  /// that Firestore can store.
+  public var timestamp: Timestamp {
+    Timestamp(self)
+      ?? (timeIntervalSince1970 < 0 ? Timestamp.range.lowerBound : Timestamp.range.upperBound)
+  }
+}

@@ -50,6 +50,7 @@ enum FunctionsValidation {
     }
     func report(_ problem: String) { problems.append("The function \"\(name)\" \(problem)") }
 
+    problems += function.problems.map { "The function \"\(name)\" \($0)" }
     problems += triggerProblems(function).map { "The function \"\(name)\" \($0)" }
     problems += (options.retry?.problems ?? []).map { "The function \"\(name)\" \($0)" }
     let secondsMax = function.trigger.secondsMax

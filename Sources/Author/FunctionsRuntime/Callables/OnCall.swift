@@ -30,6 +30,7 @@ public struct OnCall<Payload: Decodable & Sendable, Reply>: CloudFunction {
   /// Runs the handler if `callers` allows the caller.
   ///
   /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
+  @discardableResult
   public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }

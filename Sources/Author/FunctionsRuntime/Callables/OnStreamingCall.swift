@@ -34,6 +34,7 @@ public struct OnStreamingCall<
   /// Runs the handler without a reader of its chunks, if `callers` allows the caller.
   ///
   /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
+  @discardableResult
   public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }
@@ -41,6 +42,7 @@ public struct OnStreamingCall<
   /// Runs the handler with a stream that receives its chunks, if `callers` allows the caller.
   ///
   /// Throws the `CallableError` of a refused caller, and rethrows the error of the handler.
+  @discardableResult
   public func run(
     _ request: CallableRequest<Payload>,
     stream: CallableStream<Chunk>

@@ -39,7 +39,7 @@ public struct CloudEventMessage<Payload: Sendable>: Sendable {
     id: String = "test",
     source: String = "//test",
     subject: String? = nil,
-    time: Timestamp? = nil,
+    time: (any PointInTime)? = nil,
     dataContentType: String? = nil,
     dataSchema: String? = nil,
     attributes: [String: String] = [:],
@@ -52,7 +52,7 @@ public struct CloudEventMessage<Payload: Sendable>: Sendable {
     self.source = source
     self.type = type
     self.subject = subject
-    self.time = time
+    self.time = time?.timestamp
     self.dataContentType = dataContentType
     self.dataSchema = dataSchema
     self.attributes = attributes

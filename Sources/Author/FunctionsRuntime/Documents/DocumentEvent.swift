@@ -32,7 +32,7 @@ public struct DocumentEvent<Payload: Sendable>: Sendable {
     path: String,
     data: Payload,
     id: String = "test",
-    time: Timestamp? = nil,
+    time: (any PointInTime)? = nil,
     database: DatabaseName = DatabaseName(project: "demo-test"),
     params: [String: String] = [:],
     auth: EventAuth? = nil,
@@ -43,7 +43,7 @@ public struct DocumentEvent<Payload: Sendable>: Sendable {
     self.path = ResourcePath(slashSeparated: path)
     self.data = data
     self.id = id
-    self.time = time
+    self.time = time?.timestamp
     self.database = database
     self.params = EventParams(params)
     self.auth = auth
@@ -103,6 +103,16 @@ public struct DocumentUpdate<Payload: Sendable>: Sendable {
     self.after = after
     self.changedFields = changedFields
   }
+
+  /// Returns true if a property differs between both versions, as in `changed(\.name)`.
+  public func changed<Value: Equatable>(_ property: KeyPath<Payload, Value>) -> Bool {
+    before[keyPath: property] != after[keyPath: property]
+  }
+
+  /// Returns true if a field differs, or a field of its map, as in `changed("address.city")`.
+  ///
+  /// It asks `changedFields`, so it also knows fields that `Payload` leaves out.
+  public func changed(_ field: FieldPath) -> Bool { changedFields.changed(field) }
 }
 
 /// A change of a document of any kind: creation, update or deletion.
@@ -128,6 +138,42 @@ public enum DocumentWrite<Payload: Sendable>: Sendable {
     case .updated(let before, _, _), .deleted(let before): before
     case .created: nil
     }
+  }
+}
+
+extension DocumentWrite {
+  /// Returns true if a property differs between both versions, as in `changed(\.name)`.
+  ///
+  /// Every property of a document that was created or deleted has changed.
+  public func changed<Value: Equatable>(_ property: KeyPath<Payload, Value>) -> Bool {
+    before?[keyPath: property] != after?[keyPath: property]
+  }
+
+  /// Returns true if an optional property differs between both versions.
+  ///
+  /// A document that does not exist counts as one without the value: a property of a document that
+  /// was created or deleted has changed if it is not nil.
+  public func changed<Value: Equatable>(_ property: KeyPath<Payload, Value?>) -> Bool {
+    before.flatMap { $0[keyPath: property] } != after.flatMap { $0[keyPath: property] }
+  }
+}
+
+extension DocumentWrite where Payload == FirestoreDocument {
+  /// Returns true if a field differs, or a field of its map, as in `changed("address.city")`.
+  ///
+  /// A field of a document that was created or deleted has changed if the document has it.
+  public func changed(_ field: FieldPath) -> Bool {
+    switch self {
+    case .created(let document), .deleted(let document): document.fields[field] != nil
+    case .updated(_, _, let fields): fields.changed(field)
+    }
+  }
+}
+
+extension [FieldPath] {
+  /// Returns true if the list has a field, a map that holds it, or a field that it holds.
+  fileprivate func changed(_ field: FieldPath) -> Bool {
+    contains { $0.isBelowOrEqual(to: field) || field.isBelowOrEqual(to: $0) }
   }
 }
 

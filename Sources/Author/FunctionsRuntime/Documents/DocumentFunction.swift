@@ -10,6 +10,8 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
   private let options: FunctionOptions
   private let reading: DocumentReading<Payload>
   private let handler: @Sendable (DocumentEvent<Payload>) async throws -> Void
+  /// The problems of the path's type, as sentence endings.
+  private var problems: [String] = []
 
   init(
     _ name: String,
@@ -27,6 +29,32 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
     self.handler = handler
   }
 
+  /// Creates a function whose handler also receives the path of the document.
+  init<Path: DocumentPath>(
+    _ name: String,
+    _ path: Path.Type,
+    _ withAuthContext: Bool,
+    _ options: EventOptions,
+    _ reading: DocumentReading<Payload>,
+    _ handler: @escaping @Sendable (DocumentEvent<Payload>, Path) async throws -> Void
+  ) {
+    let pattern = Path.pattern
+    let text = pattern.text
+    // An app does not start with an invalid pattern, so no event is handled with a nil pattern.
+    let parsed = try? PathPattern(text)
+    self.init(name, text, withAuthContext, options, reading) { event in
+      guard let captures = parsed?.match(event.path) else {
+        throw EventError.permanent("The path \(event.path) does not match the pattern \(text).")
+      }
+      let path: Path
+      do { path = try pattern.path(from: captures) } catch {
+        throw EventError.permanent("The path \(event.path) cannot be read: \(error).")
+      }
+      try await handler(event, path)
+    }
+    problems = pattern.problems
+  }
+
   private var type: DocumentEventType {
     DocumentEventType(reading.kind, hasAuthContext: withAuthContext)
   }
@@ -35,12 +63,16 @@ struct DocumentFunction<Payload: Sendable>: Sendable {
     // An app does not start with an invalid pattern, so no event is handled with a nil pattern.
     let parsed = try? PathPattern(pattern)
     let trigger = FunctionDefinition.Trigger.document(type, pattern: pattern)
-    return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
+    var definition = FunctionDefinition(name: name, trigger: trigger, options: options) {
+      request,
+      scope in
       await EventInvocation(scope: scope).reply(to: request) { event in
         let input = try input(ReceivedEvent(event), parsed, request, scope)
         return { try await handler(input) }
       }
     }
+    definition.problems = problems
+    return definition
   }
 
   func run(_ event: DocumentEvent<Payload>) async throws {

@@ -11,6 +11,9 @@
 /// }
 /// ```
 ///
+/// With `path:` in place of `at:`, the handler also receives the ids of the path, with names and
+/// types that the compiler checks; see `DocumentPath`.
+///
 /// The document is decoded before the handler runs. A document that does not decode is a permanent
 /// failure, which is logged with the path of the invalid field. `OnDocumentCreated<Lenient<User>>`
 /// runs the handler for every document and passes the decoding error of an invalid one.
@@ -57,6 +60,28 @@ extension OnDocumentCreated where Payload: Decodable {
       handler
     )
   }
+
+  /// Creates a function that receives decoded documents and the ids in their paths.
+  ///
+  /// `path` is a type with a property for each id, which the handler receives with its values. In
+  /// all other respects it works like `init(_:at:withAuthContext:options:handler:)`. A document
+  /// whose ids are not of the properties' types is a permanent failure.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<Payload>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
+      withAuthContext,
+      options,
+      .created(.decoded),
+      handler
+    )
+  }
 }
 
 extension OnDocumentCreated where Payload == FirestoreDocument {
@@ -71,6 +96,24 @@ extension OnDocumentCreated where Payload == FirestoreDocument {
     function = DocumentFunction(
       name,
       pattern,
+      withAuthContext,
+      options,
+      .created(.stored),
+      handler
+    )
+  }
+
+  /// Creates a function that receives documents as they are stored, and the ids in their paths.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<Payload>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
       withAuthContext,
       options,
       .created(.stored),

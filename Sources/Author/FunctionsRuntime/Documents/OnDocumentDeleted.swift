@@ -53,6 +53,28 @@ extension OnDocumentDeleted where Payload: Decodable {
       handler
     )
   }
+
+  /// Creates a function that receives decoded documents and the ids in their paths.
+  ///
+  /// `path` is a type with a property for each id, which the handler receives with its values. In
+  /// all other respects it works like `init(_:at:withAuthContext:options:handler:)`. A document
+  /// whose ids are not of the properties' types is a permanent failure.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<Payload>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
+      withAuthContext,
+      options,
+      .deleted(.decoded),
+      handler
+    )
+  }
 }
 
 extension OnDocumentDeleted where Payload == FirestoreDocument {
@@ -67,6 +89,24 @@ extension OnDocumentDeleted where Payload == FirestoreDocument {
     function = DocumentFunction(
       name,
       pattern,
+      withAuthContext,
+      options,
+      .deleted(.stored),
+      handler
+    )
+  }
+
+  /// Creates a function that receives documents as they are stored, and the ids in their paths.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<Payload>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
       withAuthContext,
       options,
       .deleted(.stored),

@@ -60,6 +60,28 @@ extension OnDocumentWritten where Payload: Decodable {
       handler
     )
   }
+
+  /// Creates a function that receives decoded documents and the ids in their paths.
+  ///
+  /// `path` is a type with a property for each id, which the handler receives with its values. In
+  /// all other respects it works like `init(_:at:withAuthContext:options:handler:)`. A document
+  /// whose ids are not of the properties' types is a permanent failure.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<DocumentWrite<Payload>>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
+      withAuthContext,
+      options,
+      .written(.decoded),
+      handler
+    )
+  }
 }
 
 extension OnDocumentWritten where Payload == FirestoreDocument {
@@ -74,6 +96,24 @@ extension OnDocumentWritten where Payload == FirestoreDocument {
     function = DocumentFunction(
       name,
       pattern,
+      withAuthContext,
+      options,
+      .written(.stored),
+      handler
+    )
+  }
+
+  /// Creates a function that receives documents as they are stored, and the ids in their paths.
+  public init<Path: DocumentPath>(
+    _ name: String,
+    path: Path.Type,
+    withAuthContext: Bool = false,
+    options: EventOptions = EventOptions(),
+    handler: @escaping @Sendable (DocumentEvent<DocumentWrite<Payload>>, Path) async throws -> Void
+  ) {
+    function = DocumentFunction(
+      name,
+      path,
       withAuthContext,
       options,
       .written(.stored),

@@ -42,6 +42,7 @@ public struct OnRequest: CloudFunction {
   }
 
   /// Runs the handler and rethrows its error.
+  @discardableResult
   public func run(_ request: HTTPFunctionRequest) async throws -> HTTPFunctionResponse {
     try await handler(request)
   }

@@ -78,13 +78,13 @@ public struct ScheduleEvent: Sendable {
 
   /// Creates a run for a test.
   public init(
-    scheduleTime: Timestamp,
+    scheduleTime: any PointInTime,
     jobName: String? = nil,
     attempt: Int = 1,
     invocationID: String = "test",
     logger: Logger = Logger(label: "schedule")
   ) {
-    self.scheduleTime = scheduleTime
+    self.scheduleTime = scheduleTime.timestamp
     self.jobName = jobName
     self.attempt = attempt
     self.invocationID = invocationID

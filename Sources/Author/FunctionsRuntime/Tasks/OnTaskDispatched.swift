@@ -85,10 +85,10 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
   public func enqueue(
     _ payload: Payload,
     id: String? = nil,
-    at time: Timestamp,
+    at time: any PointInTime,
     dispatchDeadline: Duration? = nil
   ) async throws -> String {
-    try await enqueue(payload, id, .at(time), dispatchDeadline)
+    try await enqueue(payload, id, .at(time.timestamp), dispatchDeadline)
   }
 
   /// Removes a task that has not run yet.

@@ -37,7 +37,7 @@ public struct TaskRequest<Payload: Sendable>: Sendable {
     taskName: String = "test",
     retryCount: Int = 0,
     executionCount: Int = 0,
-    scheduledTime: Timestamp? = nil,
+    scheduledTime: (any PointInTime)? = nil,
     previousResponse: Int? = nil,
     retryReason: String? = nil,
     caller: AuthenticatedUser? = nil,
@@ -49,7 +49,7 @@ public struct TaskRequest<Payload: Sendable>: Sendable {
     self.taskName = taskName
     self.retryCount = retryCount
     self.executionCount = executionCount
-    self.scheduledTime = scheduledTime
+    self.scheduledTime = scheduledTime?.timestamp
     self.previousResponse = previousResponse
     self.retryReason = retryReason
     self.caller = caller

@@ -46,6 +46,7 @@ public struct OnTyped<
   }
 
   /// Runs the handler and rethrows its error.
+  @discardableResult
   public func run(_ request: TypedRequest<Payload>) async throws -> Reply {
     try await handler(request)
   }

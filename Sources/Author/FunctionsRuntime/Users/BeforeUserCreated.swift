@@ -38,6 +38,7 @@ public struct BeforeUserCreated: CloudFunction {
   public var definition: FunctionDefinition { body.definition }
 
   /// Runs the handler and rethrows its error.
+  @discardableResult
   public func run(_ event: BlockingEvent) async throws -> UserChanges? {
     try await body.handler(event)
   }

@@ -35,6 +35,7 @@ public struct BeforeUserSignedIn: CloudFunction {
   public var definition: FunctionDefinition { body.definition }
 
   /// Runs the handler and rethrows its error.
+  @discardableResult
   public func run(_ event: BlockingEvent) async throws -> UserChanges? {
     try await body.handler(event)
   }

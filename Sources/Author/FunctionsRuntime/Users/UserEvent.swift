@@ -22,14 +22,14 @@ public struct UserEvent: Sendable {
   public init(
     user: UserRecord,
     id: String = "test",
-    time: Timestamp? = nil,
+    time: (any PointInTime)? = nil,
     attempt: Int = 1,
     invocationID: String = "test",
     logger: Logger = Logger(label: "event")
   ) {
     self.user = user
     self.id = id
-    self.time = time
+    self.time = time?.timestamp
     self.attempt = attempt
     self.invocationID = invocationID
     self.logger = logger

@@ -53,8 +53,8 @@ public struct UserRecord: Sendable, Hashable {
     isDisabled: Bool = false,
     customClaims: MapValue = [:],
     providers: [Provider] = [],
-    creationTime: Timestamp? = nil,
-    lastSignInTime: Timestamp? = nil,
+    creationTime: (any PointInTime)? = nil,
+    lastSignInTime: (any PointInTime)? = nil,
     tenantID: String? = nil
   ) {
     self.uid = uid
@@ -66,8 +66,8 @@ public struct UserRecord: Sendable, Hashable {
     self.isDisabled = isDisabled
     self.customClaims = customClaims
     self.providers = providers
-    self.creationTime = creationTime
-    self.lastSignInTime = lastSignInTime
+    self.creationTime = creationTime?.timestamp
+    self.lastSignInTime = lastSignInTime?.timestamp
     self.tenantID = tenantID
   }
 }

@@ -141,7 +141,6 @@ final class SuiteCore: Sendable {
     await invoker.begun.ended()
     let output = try result.get()
     try checkServices()
-    try checkRequests()
     return output
   }
 

@@ -14,12 +14,17 @@ extension FunctionsSuite {
   /// Runs a scheduled function now, regardless of its schedule, and settles.
   ///
   /// Returns the delivery of the run after all its retries. Throws `noSuchFunction` for a function
-  /// that the suite does not have, and rethrows the errors of `settle`. A failed run does not
-  /// throw.
+  /// that the suite does not have, and records the issues of `settle`. A failed run is none.
   @discardableResult
-  public func runSchedule(_ function: OnSchedule) async throws -> EventDelivery {
+  public func runSchedule(
+    _ function: OnSchedule,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column
+  ) async throws -> EventDelivery {
     let id = try await core.deliveries.schedules.runNow(core.definition(of: function).name)
-    try await settle()
+    try await settle(fileID: fileID, filePath: filePath, line: line, column: column)
     return EventDelivery(try await core.deliveries.administration.show(id))
   }
 
@@ -135,6 +140,7 @@ extension FunctionsSuite {
   ///
   /// Throws `noSuchFunction` for a function that the suite does not have, and `CallableError` for a
   /// function that timed out.
+  @discardableResult
   public func send(
     _ request: HTTPFunctionRequest,
     to function: OnRequest

@@ -40,17 +40,26 @@ extension FunctionsSuite {
   /// try await suite.expectAllowed(as: "tina") { try await $0.document("users/tina").get() }
   /// ```
   ///
-  /// If the rules refuse an access, throws `unexpectedAccess` with the rule, the part of it that
-  /// was false, and the values in it. Rethrows any other error of `body`.
+  /// Returns the result of `body`. If the rules refuse an access, returns nil and records an issue
+  /// at the caller's line, with the rule, the part of it that was false, and the values in it.
+  /// Outside a test of Swift Testing or XCTest it throws the issue as a `FunctionsTestingError` of
+  /// the kind `unexpectedAccess`. Rethrows any other error of `body`.
   @discardableResult
   public func expectAllowed<Output>(
     as token: TestToken,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column,
     _ body: (Firestore) async throws -> Output
-  ) async throws -> Output {
+  ) async throws -> Output? {
     do {
       return try await body(firestore(as: token))
     } catch let error as FirestoreError where error.code == .permissionDenied {
-      throw FunctionsTestingError(.unexpectedAccess, "Refused, but expected: \(lastRefusal)")
+      try CallSite(fileID, filePath, line, column).record(
+        FunctionsTestingError(.unexpectedAccess, "Refused, but expected: \(lastRefusal)")
+      )
+      return nil
     }
   }
 
@@ -60,20 +69,28 @@ extension FunctionsSuite {
   /// try await suite.expectDenied(as: "tom") { try await $0.document("users/tina").delete() }
   /// ```
   ///
-  /// Throws `unexpectedAccess` if `body` ends without a refusal. Rethrows any error of `body` with
+  /// If `body` ends without a refusal, records an issue at the caller's line with the rule that
+  /// allowed the last access. Outside a test of Swift Testing or XCTest it throws the issue as a
+  /// `FunctionsTestingError` of the kind `unexpectedAccess`. Rethrows any error of `body` with
   /// another cause. A missing document, for example, does not count as a refusal.
-  public func expectDenied(
+  public func expectDenied<Output>(
     as token: TestToken,
-    _ body: (Firestore) async throws -> Void
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column,
+    _ body: (Firestore) async throws -> Output
   ) async throws {
     do {
-      try await body(firestore(as: token))
+      _ = try await body(firestore(as: token))
     } catch let error as FirestoreError where error.code == .permissionDenied {
       return
     }
-    throw FunctionsTestingError(
-      .unexpectedAccess,
-      "Allowed, but expected to be refused: \(lastDecision)"
+    try CallSite(fileID, filePath, line, column).record(
+      FunctionsTestingError(
+        .unexpectedAccess,
+        "Allowed, but expected to be refused: \(lastDecision)"
+      )
     )
   }
 

@@ -45,6 +45,7 @@ extension FunctionsSuite {
   }
 
   /// Signs in a user with a password as an app does; throws as `signUp` does.
+  @discardableResult
   public func signIn(email: String, password: String = "secret1") async throws -> SignedInUser {
     var body = JSONObjectText()
     body.set("email", email)

@@ -41,13 +41,25 @@ public struct FunctionsSuite: Sendable {
   /// `clock` to advance the time to it. A failed function does not throw; see `deliveries(of:)` and
   /// `runs(of:)`.
   ///
-  /// Throws `FunctionsTestingError` with one of these kinds:
+  /// Records an issue at the caller's line, and returns, in one of these cases:
   ///
-  /// - `notSettled` with the pending events if no function has begun for `timeout`, or if more than
-  ///   `runsMax` have begun, for example because functions trigger each other.
-  /// - `unscriptedRequests` with the HTTP requests for which no response is scripted.
-  public func settle(timeout: Duration = .seconds(30), runsMax: Int = 100_000) async throws {
-    try await core.settle(timeout: timeout, runsMax: runsMax)
+  /// - No function has begun for `timeout`, or more than `runsMax` have begun, for example because
+  ///   functions trigger each other. The issue names the pending events.
+  /// - Functions sent HTTP requests for which no response is scripted. The issue lists them.
+  ///
+  /// Outside a test of Swift Testing or XCTest it throws them as a `FunctionsTestingError` of the
+  /// kind `notSettled` or `unscriptedRequests`. Throws `suiteFailed` if the suite itself failed.
+  public func settle(
+    timeout: Duration = .seconds(30),
+    runsMax: Int = 100_000,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column
+  ) async throws {
+    try await CallSite(fileID, filePath, line, column).record {
+      try await core.settle(timeout: timeout, runsMax: runsMax)
+    }
   }
 
   /// Returns the deliveries of events to all functions with their states, oldest first.

@@ -15,25 +15,43 @@ public struct SuiteClock: Sendable {
   ///
   /// Each of them runs at its own time and ends, with everything that it causes, before the next
   /// begins. The call takes only as long as the functions run. Work that is due later stays
-  /// pending. Throws the same errors as `FunctionsSuite.settle`.
+  /// pending. Records the same issues as `FunctionsSuite.settle`.
   public func advance(
     by duration: Duration,
     timeout: Duration = .seconds(30),
-    runsMax: Int = 100_000
+    runsMax: Int = 100_000,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column
   ) async throws {
-    try await advance(to: now.advanced(by: duration), timeout: timeout, runsMax: runsMax)
+    try await advance(
+      to: now.advanced(by: duration),
+      timeout: timeout,
+      runsMax: runsMax,
+      fileID: fileID,
+      filePath: filePath,
+      line: line,
+      column: column
+    )
   }
 
   /// Advances the time to `time`.
   ///
   /// If that time has passed, only the work that is due now runs.
   ///
-  /// Throws the same errors as `FunctionsSuite.settle`.
+  /// Records the same issues as `FunctionsSuite.settle`.
   public func advance(
-    to time: Timestamp,
+    to time: any PointInTime,
     timeout: Duration = .seconds(30),
-    runsMax: Int = 100_000
+    runsMax: Int = 100_000,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column
   ) async throws {
-    try await core.settle(until: time, timeout: timeout, runsMax: runsMax)
+    try await CallSite(fileID, filePath, line, column).record {
+      try await core.settle(until: time.timestamp, timeout: timeout, runsMax: runsMax)
+    }
   }
 }

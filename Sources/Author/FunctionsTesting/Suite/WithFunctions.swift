@@ -11,16 +11,20 @@ public import FunctionsRuntime
 /// }
 /// ```
 ///
-/// If the functions themselves need the database or HTTP, use
-/// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`, whose
-/// documentation also explains the other parameters. Throws `FunctionsTestingError`, and rethrows
-/// the error of `test`.
+/// If the functions themselves need the database or HTTP, use the form that builds them in a
+/// closure, whose documentation also explains the other parameters. Throws `FunctionsTestingError`,
+/// and rethrows the error of `test`.
+@discardableResult
 public func withFunctions<Output>(
   _ functions: any CloudFunction...,
   project: String = TestEnvironment.defaultProject,
-  startTime: Timestamp? = nil,
+  startTime: (any PointInTime)? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
+  fileID: StaticString = #fileID,
+  filePath: StaticString = #filePath,
+  line: UInt = #line,
+  column: UInt = #column,
   test: (FunctionsSuite) async throws -> Output
 ) async throws -> Output {
   let definitions = functions.map(\.definition)
@@ -29,6 +33,10 @@ public func withFunctions<Output>(
     startTime: startTime,
     deliveryFaults: deliveryFaults,
     isolation: isolation,
+    fileID: fileID,
+    filePath: filePath,
+    line: line,
+    column: column,
     { _ in FunctionsApp { definitions } },
     test: test
   )
@@ -55,15 +63,20 @@ public func withFunctions<Output>(
 /// `FunctionsSuite.clock` advances it. The functions find `environment` in `environment.variables`,
 /// with the addition of the variables that Hearth gives every worker.
 ///
-/// Throws `FunctionsTestingError` for functions that cannot be deployed, for unscripted HTTP
-/// requests that no `settle` has reported, and if the suite itself failed. Rethrows the errors of
-/// `build` and `test`.
+/// Throws `FunctionsTestingError` for functions that cannot be deployed, and if the suite itself
+/// failed. Rethrows the errors of `build` and `test`. Unscripted HTTP requests that no `settle` has
+/// reported are recorded as an issue at the caller's line, or thrown outside a test.
+@discardableResult
 public func withFunctions<Output>(
   project: String = TestEnvironment.defaultProject,
   environment: [String: String] = [:],
-  startTime: Timestamp? = nil,
+  startTime: (any PointInTime)? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
+  fileID: StaticString = #fileID,
+  filePath: StaticString = #filePath,
+  line: UInt = #line,
+  column: UInt = #column,
   _ build: (TestEnvironment) async throws -> FunctionsApp,
   test: (FunctionsSuite) async throws -> Output
 ) async throws -> Output {
@@ -74,6 +87,10 @@ public func withFunctions<Output>(
     startTime: startTime,
     deliveryFaults: deliveryFaults,
     isolation: isolation,
+    fileID: fileID,
+    filePath: filePath,
+    line: line,
+    column: column,
     build
   ) { suite, _ in try await test(suite) }
 }
@@ -90,26 +107,32 @@ public func withFunctions<Output>(
 /// ```
 ///
 /// `app` returns the app to deploy from the result of `build`. In all other respects, including
-/// errors, this function works like
-/// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`.
+/// errors, this function works like the form whose test receives only the suite.
+@discardableResult
 public func withFunctions<Functions, Output>(
   _ app: (Functions) -> FunctionsApp,
   project: String = TestEnvironment.defaultProject,
   environment: [String: String] = [:],
-  startTime: Timestamp? = nil,
+  startTime: (any PointInTime)? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
+  fileID: StaticString = #fileID,
+  filePath: StaticString = #filePath,
+  line: UInt = #line,
+  column: UInt = #column,
   _ build: (TestEnvironment) async throws -> Functions,
   test: (FunctionsSuite, Functions) async throws -> Output
 ) async throws -> Output {
   let parts = try await SuiteParts(
     project: project,
     environment: environment,
-    startTime: startTime
+    startTime: startTime?.timestamp
   )
   let functions = try await build(parts.environment)
   let core = try SuiteCore(app: app(functions), parts: parts, faults: deliveryFaults)
   try await core.deploy()
   try await core.invoker.host.prepare()
-  return try await core.run { try await test(FunctionsSuite(core: core), functions) }
+  let output = try await core.run { try await test(FunctionsSuite(core: core), functions) }
+  try await CallSite(fileID, filePath, line, column).record { try core.checkRequests() }
+  return output
 }

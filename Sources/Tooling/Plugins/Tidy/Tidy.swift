@@ -349,8 +349,7 @@ private enum Architecture {
   ]
   static let toolchainModules: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
-    "Dispatch", "Testing",
-    "CryptoKit",
+    "Dispatch", "Testing", "XCTest", "CryptoKit", "Runtime",
     "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
   ]
 }

@@ -1,4 +1,7 @@
-/// The error of a suite or of one of its checks.
+/// The error of a suite, or of one of its checks outside a test.
+///
+/// Inside a test of Swift Testing or XCTest the checks do not throw: they record an issue with the
+/// error's message at their line, and the test goes on.
 public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
   /// The kind of problem.
   public var kind: Kind

@@ -56,9 +56,28 @@ extension FunctionsSuite {
   ///
   /// A run is a call or an attempt at an event, so retries count. `others` applies to the total
   /// runs of all functions that `expected` does not list; by default they must not run. The next
-  /// check counts from this one. Throws `unexpectedRuns` with a list of the differences, and
-  /// `noSuchFunction` for a function that the suite does not have.
-  public func expectRuns(_ expected: ExpectedRuns, others: RunExpectation = 0) throws {
+  /// check counts from this one.
+  ///
+  /// Records an issue at the caller's line with a list of the differences, or for a function that
+  /// the suite does not have. Outside a test of Swift Testing or XCTest it throws the issue as a
+  /// `FunctionsTestingError` of the kind `unexpectedRuns` or `noSuchFunction`.
+  public func expectRuns(
+    _ expected: ExpectedRuns,
+    others: RunExpectation = 0,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column
+  ) throws {
+    do {
+      try check(expected, others)
+    } catch let error as FunctionsTestingError {
+      try CallSite(fileID, filePath, line, column).record(error)
+    }
+  }
+
+  /// Compares the runs since the mark with the expected ones, and sets the mark to the present.
+  private func check(_ expected: ExpectedRuns, _ others: RunExpectation) throws {
     let now = core.recorder.counts
     let before = core.mark.withLock { mark in
       defer { mark = now }
@@ -84,20 +103,32 @@ extension FunctionsSuite {
   /// ```
   ///
   /// Pending events are settled before `body` and do not count. All events are settled again after
-  /// it. `others` applies to the total runs of all functions that `expected` does not list. Throws
-  /// `unexpectedRuns` and `noSuchFunction`, and rethrows the errors of `body` and `settle`.
+  /// it. `others` applies to the total runs of all functions that `expected` does not list. Records
+  /// the issues of `settle` and of `expectRuns(_:others:)` at the caller's line, and rethrows the
+  /// error of `body`.
   @discardableResult
   public func expectRuns<Output>(
     _ expected: ExpectedRuns,
     others: RunExpectation = 0,
     isolation: isolated (any Actor)? = #isolation,
+    fileID: StaticString = #fileID,
+    filePath: StaticString = #filePath,
+    line: UInt = #line,
+    column: UInt = #column,
     of body: () async throws -> Output
   ) async throws -> Output {
-    try await settle()
+    try await settle(fileID: fileID, filePath: filePath, line: line, column: column)
     mark()
     let output = try await body()
-    try await settle()
-    try expectRuns(expected, others: others)
+    try await settle(fileID: fileID, filePath: filePath, line: line, column: column)
+    try expectRuns(
+      expected,
+      others: others,
+      fileID: fileID,
+      filePath: filePath,
+      line: line,
+      column: column
+    )
     return output
   }
 
