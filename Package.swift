@@ -145,6 +145,7 @@ func modules() -> [Target] {
       in: "Sources/Values",
       ["HTTPMessages", "StatusCodes", "HTTPTypes", "NIOCore"]
     ),
+    module("ProductionPlan", in: "Sources/Server", ["Manifests"]),
     module(
       "TaskQueueModel",
       in: "Sources/Values",
@@ -374,7 +375,8 @@ func topLayer() -> [Target] {
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
         "FunctionLogs",
         "HTTPMessages", "Identity", "JSONText", "LibC", "Manifests", "OutboundHTTP",
-        "SecurityRules", "StatusCodes", "ArgumentParser", "Logging", "ServiceLifecycle",
+        "ProductionPlan", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
+        "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],
       // The files that `init` writes. Their sources are also targets, so that they are tested.
@@ -573,6 +575,7 @@ func testTargets() -> [Target] {
         "StatusCodes",
       ]
     ),
+    tests("ProductionPlanTests"),
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("SchedulesTests"),
     tests(

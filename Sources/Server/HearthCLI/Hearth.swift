@@ -27,7 +27,7 @@ struct Hearth: AsyncParsableCommand {
       Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Functions.self,
       Auth.self, Logs.self, Top.self, Events.self, Clock.self, Faults.self, Indexes.self,
       Rules.self,
-      Export.self, Import.self, Doctor.self,
+      Export.self, Import.self, Production.self, Doctor.self,
     ]
   )
 

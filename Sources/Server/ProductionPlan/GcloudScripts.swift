@@ -1,0 +1,648 @@
+/// The scripts of a plan for a POSIX shell with `gcloud`.
+struct GcloudScripts {
+  let plan: CloudPlan
+
+  private var settings: ProductionSettings { plan.settings }
+
+  /// Makes everything, or brings it up to date.
+  var make: String {
+    let setUp = [apis, repository, accounts, secrets, databases].joined(separator: "\n")
+    let deploy = [indexes, rules, topics, services, triggers, jobs, queues]
+      .filter { !$0.isEmpty }.joined(separator: "\n")
+    return opening(
+      "Makes what the functions need, or brings it up to date. It can be run again.",
+      usage: """
+        #   sh gcloud.sh setup     what the image and the secrets need
+        #   sh image.sh            builds and pushes the image
+        #   sh secrets.sh          asks for the values of the secrets
+        #   sh gcloud.sh deploy    the functions and what calls them
+        """
+    ) + Self.functions + """
+
+      set_up() {
+      \(Self.indented(setUp))
+      }
+
+      deploy() {
+      \(Self.indented(deploy))
+        sh "$FOLDER/finish.sh"
+      }
+
+      case ${1:-all} in
+      setup) set_up ;;
+      deploy) deploy ;;
+      all)
+        set_up
+        deploy
+        ;;
+      *)
+        echo "usage: sh gcloud.sh [setup|deploy]" >&2
+        exit 2
+        ;;
+      esac
+
+      """
+  }
+
+  /// Makes what neither Terraform nor a plain command makes.
+  var finish: String {
+    var parts: [String] = []
+    for trigger in plan.triggers {
+      let location = place(of: trigger)
+      parts.append(
+        """
+        # \(QuotedText.comment(trigger.service.function)): an attempt may take as long as the function's timeout.
+        subscription=$(gcloud eventarc triggers describe \(trigger.service.name) --project="$PROJECT" \\
+          --location=\(location) --format='value(transport.pubsub.subscription)')
+        gcloud pubsub subscriptions update "$subscription" --project="$PROJECT" \\
+          --ack-deadline=\(min(max(trigger.service.timeoutSeconds + 10, 10), 600)) \\
+          --min-retry-delay=\(trigger.minDelaySeconds)s --max-retry-delay=\(trigger.maxDelaySeconds)s --quiet
+
+        """
+      )
+    }
+    for blocking in plan.blocking {
+      parts.append(
+        """
+        # \(QuotedText.comment(blocking.service.function)): Auth asks it, in a project with Identity Platform.
+        url=$(gcloud run services describe \(blocking.service.name) --project="$PROJECT" \\
+          --region=\(place(of: blocking.service)) --format='value(status.url)')
+        rest PATCH "https://identitytoolkit.googleapis.com/admin/v2/projects/$PROJECT/config\\
+        ?updateMask=blockingFunctions.triggers.\(blocking.event)" \\
+          "{\\"blockingFunctions\\":{\\"triggers\\":{\\"\(blocking.event)\\":{\\"functionUri\\":\\"$url\\"}}}}"
+
+        """
+      )
+    }
+    if parts.isEmpty { parts = ["echo \"Nothing is left to do.\"\n"] }
+    return opening(
+      "Does what Terraform cannot. gcloud.sh runs it; run it after `terraform apply` too.",
+      usage: "#   sh finish.sh"
+    ) + Self.functions + "\n" + parts.joined(separator: "\n")
+  }
+
+  /// Removes everything that `make` made.
+  var delete: String {
+    var lines: [String] = []
+    for queue in plan.queues.reversed() {
+      lines.append(
+        "gone gcloud tasks queues delete \(queue.service.function) --project=\"$PROJECT\" "
+          + "--location=\(place(of: queue.service)) --quiet"
+      )
+    }
+    for job in plan.jobs.reversed() {
+      lines.append(
+        "gone gcloud scheduler jobs delete \(job.service.function) --project=\"$PROJECT\" "
+          + "--location=\(place(of: job.service)) --quiet"
+      )
+    }
+    for trigger in plan.triggers.reversed() {
+      lines.append(
+        "gone gcloud eventarc triggers delete \(trigger.service.name) --project=\"$PROJECT\" "
+          + "--location=\(place(of: trigger)) --quiet"
+      )
+    }
+    for blocking in plan.blocking.reversed() {
+      lines.append(
+        """
+        rest PATCH "https://identitytoolkit.googleapis.com/admin/v2/projects/$PROJECT/config\\
+        ?updateMask=blockingFunctions.triggers.\(blocking.event)" '{}'
+        """
+      )
+    }
+    for service in plan.services.reversed() {
+      lines.append(
+        "gone gcloud run services delete \(service.name) --project=\"$PROJECT\" "
+          + "--region=\(place(of: service)) --quiet"
+      )
+    }
+    for topic in plan.topics.reversed() {
+      lines.append(
+        "gone gcloud pubsub topics delete \(word(topic)) --project=\"$PROJECT\" --quiet"
+      )
+    }
+    for secret in plan.secrets.reversed() {
+      lines.append("gone gcloud secrets delete \(secret) --project=\"$PROJECT\" --quiet")
+    }
+    lines += rolesOfProject.map { account, role in
+      "gone gcloud projects remove-iam-policy-binding \"$PROJECT\" --condition=None "
+        + "--role=\(role) --member=\"serviceAccount:\(account)@$PROJECT.iam.gserviceaccount.com\" --quiet"
+    }
+    lines.append(
+      """
+      for role in ${RUNTIME_ROLES:-}; do
+        gone gcloud projects remove-iam-policy-binding "$PROJECT" --condition=None --role="$role" --member="serviceAccount:$RUNTIME" --quiet
+      done
+      """
+    )
+    for account in accountNames.reversed() {
+      lines.append(
+        "gone gcloud iam service-accounts delete "
+          + "\"\(account)@$PROJECT.iam.gserviceaccount.com\" --project=\"$PROJECT\" --quiet"
+      )
+    }
+    lines.append(
+      "gone gcloud artifacts repositories delete \(CloudPlan.Names.repository) "
+        + "--project=\"$PROJECT\" --location=\"$REGION\" --quiet"
+    )
+    let databases = plan.databases.map {
+      "  gone gcloud firestore databases delete --database=\(word($0)) --project=\"$PROJECT\" --quiet"
+    }
+    return opening(
+      "Removes what gcloud.sh made: functions, triggers, secrets, accounts and images.",
+      usage: """
+        #   sh gcloud-delete.sh                    keeps Firestore: documents, indexes and rules
+        #   DELETE_DATA=yes sh gcloud-delete.sh    deletes the databases with all documents
+        #
+        # The APIs stay enabled. The name of a deleted queue cannot be used again for some days.
+        """
+    ) + Self.functions + """
+
+      # Runs a command whose resource may be gone already.
+      gone() {
+        if ! output=$("$@" 2>&1); then
+          case $output in
+          *NOT_FOUND* | *"not found"* | *"could not be found"* | *"cannot be found"*) ;;
+          *"does not exist"*) ;;
+          *)
+            printf '%s\\n' "$output" >&2
+            return 1
+            ;;
+          esac
+        fi
+      }
+
+
+      """ + lines.joined(separator: "\n") + """
+
+        if [ "${DELETE_DATA:-no}" = yes ]; then
+        \(databases.joined(separator: "\n"))
+        fi
+
+        """
+  }
+
+  /// Builds and pushes the image.
+  var image: String {
+    let product = settings.product.map { "--build-arg PRODUCT=\(word($0)) " } ?? ""
+    return opening(
+      "Builds the image of the functions for Cloud Run's machines, and pushes it.",
+      usage: "#   TAG=v2 sh image.sh"
+    ) + """
+      gcloud auth configure-docker "$REGION-docker.pkg.dev" --quiet
+      docker build --platform=linux/amd64 -f "$FOLDER/"\(word(settings.dockerfilePath)) \\
+        \(product)-t "$IMAGE" "$FOLDER/"\(word(settings.sourcePath))
+      docker push "$IMAGE"
+
+      """
+  }
+
+  /// Asks for the values of the secrets.
+  var secretValues: String {
+    let lines = plan.secrets.map { "ask \($0)" }
+    return opening(
+      "Asks for the value of each secret, without showing it; an empty answer skips the secret.",
+      usage: """
+        #   sh secrets.sh
+        #
+        # For a value of several lines: gcloud secrets versions add NAME --data-file=FILE
+        """
+    ) + """
+      ask() {
+        printf '%s: ' "$1" >&2
+        if [ -t 0 ]; then stty -echo; fi
+        IFS= read -r value || true
+        if [ -t 0 ]; then stty echo; fi
+        echo >&2
+        if [ -n "$value" ]; then
+          printf '%s' "$value" |
+            gcloud secrets versions add "$1" --project="$PROJECT" --data-file=- --quiet
+        fi
+      }
+
+      trap 'if [ -t 0 ]; then stty echo; fi' EXIT INT TERM
+
+      """ + (lines.isEmpty ? "echo \"The functions declare no secrets.\"\n" : "")
+      + lines.map { $0 + "\n" }.joined()
+  }
+
+  // MARK: - Set up
+
+  private var apis: String {
+    """
+    # The APIs.
+    gcloud services enable \(plan.apis.joined(separator: " \\\n  ")) \\
+      --project="$PROJECT" --quiet
+
+    """
+  }
+
+  private var repository: String {
+    """
+    # The repository of the image.
+    gcloud artifacts repositories describe \(CloudPlan.Names.repository) --project="$PROJECT" \\
+      --location="$REGION" >/dev/null 2>&1 ||
+      gcloud artifacts repositories create \(CloudPlan.Names.repository) --project="$PROJECT" \\
+        --location="$REGION" --repository-format=docker --quiet
+
+    """
+  }
+
+  private var accountNames: [String] {
+    [CloudPlan.Names.runtime] + (plan.needsInvoker ? [CloudPlan.Names.invoker] : [])
+  }
+
+  private var rolesOfProject: [(String, String)] {
+    [(CloudPlan.Names.runtime, "roles/datastore.user")]
+      + (plan.triggers.isEmpty
+        ? [] : [(CloudPlan.Names.invoker, "roles/eventarc.eventReceiver")])
+  }
+
+  private var accounts: String {
+    var text = "# The accounts, with no more rights than they need.\n"
+    for account in accountNames {
+      text += """
+        gcloud iam service-accounts describe "\(account)@$PROJECT.iam.gserviceaccount.com" \\
+          --project="$PROJECT" >/dev/null 2>&1 ||
+          gcloud iam service-accounts create \(account) --project="$PROJECT" --quiet
+
+        """
+    }
+    for (account, role) in rolesOfProject {
+      text += """
+        gcloud projects add-iam-policy-binding "$PROJECT" --condition=None --role=\(role) \\
+          --member="serviceAccount:\(account)@$PROJECT.iam.gserviceaccount.com" --quiet >/dev/null
+
+        """
+    }
+    text += """
+      for role in ${RUNTIME_ROLES:-}; do
+        gcloud projects add-iam-policy-binding "$PROJECT" --condition=None --role="$role" \\
+          --member="serviceAccount:$RUNTIME" --quiet >/dev/null
+      done
+
+      """
+    if plan.triggers.contains(where: { $0.kind == .storage }) {
+      text += """
+        # Cloud Storage publishes its events as its own account.
+        storage=$(gcloud storage service-agent --project="$PROJECT")
+        gcloud projects add-iam-policy-binding "$PROJECT" --condition=None \\
+          --role=roles/pubsub.publisher --member="serviceAccount:$storage" --quiet >/dev/null
+
+        """
+    }
+    if !plan.queues.isEmpty {
+      text += """
+        # A task names the account that adds it, and that account has to be allowed to name itself.
+        gcloud iam service-accounts add-iam-policy-binding "$RUNTIME" --project="$PROJECT" \\
+          --role=roles/iam.serviceAccountUser --member="serviceAccount:$RUNTIME" --quiet >/dev/null
+
+        """
+    }
+    return text
+  }
+
+  private var secrets: String {
+    plan.secrets.isEmpty
+      ? ""
+      : "# The secrets without their values, which secrets.sh adds.\n"
+        + plan.secrets.map { name in
+          """
+          gcloud secrets describe \(name) --project="$PROJECT" >/dev/null 2>&1 ||
+            gcloud secrets create \(name) --project="$PROJECT" --replication-policy=automatic --quiet
+          gcloud secrets add-iam-policy-binding \(name) --project="$PROJECT" --condition=None \\
+            --role=roles/secretmanager.secretAccessor --member="serviceAccount:$RUNTIME" --quiet >/dev/null
+
+          """
+        }.joined()
+  }
+
+  private var databases: String {
+    "# Firestore. Its location cannot be changed later.\n"
+      + plan.databases.map { name in
+        """
+        gcloud firestore databases describe --database=\(word(name)) --project="$PROJECT" >/dev/null 2>&1 ||
+          gcloud firestore databases create --database=\(word(name)) --project="$PROJECT" \\
+            --location="$FIRESTORE_LOCATION" --type=firestore-native --quiet
+
+        """
+      }.joined()
+  }
+
+  // MARK: - Deploy
+
+  private var indexes: String {
+    let list = settings.indexes
+    guard !(list.indexes.isEmpty && list.fieldOverrides.isEmpty) else { return "" }
+    var text = "# The indexes, which are built in the background.\n"
+    for index in list.indexes {
+      let fields = index.fields.map { field in
+        " \\\n  --field-config=" + word(fieldConfiguration(field))
+      }.joined()
+      text += """
+        unless_exists gcloud firestore indexes composite create --project="$PROJECT" --async --quiet \\
+          --collection-group=\(word(index.collectionGroup)) --query-scope=\(Self.flag(index.queryScope ?? "COLLECTION"))\(fields)
+
+        """
+    }
+    for field in list.fieldOverrides {
+      let names =
+        "\(word(field.fieldPath)) --project=\"$PROJECT\" "
+        + "--collection-group=\(word(field.collectionGroup)) --async --quiet"
+      if let indexes = field.indexes {
+        let flags =
+          indexes.isEmpty
+          ? " \\\n  --disable-indexes"
+          : indexes.map { index in
+            let kind =
+              index.arrayConfig.map { "array-config=\(Self.flag($0))" }
+              ?? "order=\(Self.flag(index.order ?? "ASCENDING"))"
+            let scope = Self.flag(index.queryScope ?? "COLLECTION")
+            return " \\\n  --index=" + word("\(kind),query-scope=\(scope)")
+          }.joined()
+        text += "gcloud firestore indexes fields update \(names)\(flags)\n"
+      }
+      if field.ttl == true {
+        text += "gcloud firestore fields ttls update \(names) \\\n  --enable-ttl\n"
+      }
+    }
+    return text
+  }
+
+  /// Returns the configuration of a field as JSON, which needs no separator of its own.
+  private func fieldConfiguration(_ field: FirestoreIndexes.Field) -> String {
+    let path = "\"field-path\":\(QuotedText.json(field.fieldPath))"
+    if let vector = field.vectorConfig {
+      return "{\(path),\"vector-config\":{\"dimension\":\(vector.dimension),\"flat\":{}}}"
+    }
+    if let array = field.arrayConfig {
+      return "{\(path),\"array-config\":\(QuotedText.json(Self.flag(array)))}"
+    }
+    return "{\(path),\"order\":\(QuotedText.json(Self.flag(field.order ?? "ASCENDING")))}"
+  }
+
+  private var rules: String {
+    guard settings.rules != nil else { return "" }
+    return """
+      # Firestore's rules: a new ruleset, then its release.
+      ruleset=$(rest POST "https://firebaserules.googleapis.com/v1/projects/$PROJECT/rulesets" \\
+        "@$FOLDER/firestore.rules.json" |
+        sed -n 's/^ *"name": "\\(projects[^"]*rulesets[^"]*\\)".*/\\1/p')
+      [ -n "$ruleset" ] || exit 1
+      release="projects/$PROJECT/releases/cloud.firestore"
+      rest PATCH "https://firebaserules.googleapis.com/v1/$release" \\
+        "{\\"release\\":{\\"name\\":\\"$release\\",\\"rulesetName\\":\\"$ruleset\\"}}" ||
+        rest POST "https://firebaserules.googleapis.com/v1/projects/$PROJECT/releases" \\
+          "{\\"name\\":\\"$release\\",\\"rulesetName\\":\\"$ruleset\\"}"
+
+      """
+  }
+
+  private var topics: String {
+    plan.topics.map { topic in
+      """
+      gcloud pubsub topics describe \(word(topic)) --project="$PROJECT" >/dev/null 2>&1 ||
+        gcloud pubsub topics create \(word(topic)) --project="$PROJECT" --quiet
+
+      """
+    }.joined()
+  }
+
+  private var services: String {
+    plan.services.map { service in
+      let variables = service.environment.compactMap { variable in
+        variable.value.map { "\(variable.name)=" + QuotedText.withoutExpansion($0) }
+      }
+      let separator = QuotedText.gcloudSeparator(of: variables)
+      let mark = separator == "," ? "" : "^\(separator)^"
+      // The project comes first: it is the only value that the shell replaces.
+      let environment =
+        "\"\(mark)GCLOUD_PROJECT=$PROJECT\(separator)\""
+        + word(variables.joined(separator: separator))
+      let secrets =
+        service.secrets.isEmpty
+        ? "--clear-secrets"
+        : "--set-secrets=" + service.secrets.map { "\($0)=\($0):latest" }.joined(separator: ",")
+      let region = place(of: service)
+      let sandbox = service.needsFirstGeneration ? "gen1" : "gen2"
+      let ingress = service.isPublic ? "all" : "internal"
+      let member =
+        service.isPublic ? "allUsers" : "\"serviceAccount:$INVOKER\""
+      return """
+        # The function \(QuotedText.comment(service.function)).
+        gcloud run deploy \(service.name) --project="$PROJECT" --region=\(region) --image="$IMAGE" \\
+          --service-account="$RUNTIME" --memory=\(service.memoryMebibytes)Mi --cpu=\(service.cpu) \\
+          --timeout=\(service.timeoutSeconds) --concurrency=\(service.concurrency) \\
+          --min-instances=\(service.minInstances.map(String.init) ?? "default") \\
+          --max-instances=\(service.maxInstances.map(String.init) ?? "default") \\
+          --execution-environment=\(sandbox) --ingress=\(ingress) --no-allow-unauthenticated \\
+          \(secrets) \\
+          --set-env-vars=\(environment) --quiet
+        gcloud run services add-iam-policy-binding \(service.name) --project="$PROJECT" --region=\(region) \\
+          --role=roles/run.invoker --member=\(member) --quiet >/dev/null
+
+        """
+    }.joined(separator: "\n")
+  }
+
+  private var triggers: String {
+    plan.triggers.map { trigger in
+      let service = trigger.service
+      let location = place(of: trigger)
+      var flags = [
+        "--event-filters=type=\(word(trigger.eventType))"
+      ]
+      // Eventarc takes the topic as the transport and not as a filter.
+      flags += trigger.filters.filter { _ in trigger.kind != .topic }
+        .map { "--event-filters=" + word(QuotedText.gcloudList(["\($0.name)=\($0.value)"])) }
+      flags += trigger.patterns.map {
+        "--event-filters-path-pattern=" + word(QuotedText.gcloudList(["\($0.name)=\($0.value)"]))
+      }
+      if trigger.kind == .firestore {
+        flags.append("--event-data-content-type=application/protobuf")
+      }
+      flags += [
+        "--destination-run-service=\(service.name)",
+        "--destination-run-region=\(place(of: service))", "--service-account=\"$INVOKER\"",
+      ]
+      let list = flags.joined(separator: " \\\n    ")
+      let transport = trigger.topic.map { " \\\n    --transport-topic=\(word($0))" } ?? ""
+      let names = "\(service.name) --project=\"$PROJECT\" --location=\(location)"
+      let attempts =
+        trigger.retries
+        ? ""
+        : """
+        # A failed event is not sent again.
+        rest PATCH "https://eventarc.googleapis.com/v1/projects/$PROJECT/locations/"\(location)"/triggers/\(service.name)?updateMask=retryPolicy" \\
+          '{"retryPolicy":{"maxAttempts":1}}' >/dev/null
+
+        """
+      return """
+        # The events of \(QuotedText.comment(service.function)).
+        if gcloud eventarc triggers describe \(names) >/dev/null 2>&1; then
+          gcloud eventarc triggers update \(names) --quiet \\
+            \(list)
+        else
+          gcloud eventarc triggers create \(names) --quiet \\
+            \(list)\(transport)
+        fi
+
+        """ + attempts
+    }.joined(separator: "\n")
+  }
+
+  private var jobs: String {
+    plan.jobs.map { job in
+      let service = job.service
+      let names = "\(service.function) --project=\"$PROJECT\" --location=\(place(of: service))"
+      let flags = """
+        --schedule=\(word(job.schedule)) --time-zone=\(word(job.timeZone)) \\
+            --uri="$url/" --http-method=post --attempt-deadline=\(job.attemptSeconds)s \\
+            --oidc-service-account-email="$INVOKER" --oidc-token-audience="$url" \\
+            --max-retry-attempts=\(job.retryCount) --max-retry-duration=\(QuotedText.seconds(job.maxRetrySeconds)) \\
+            --min-backoff=\(QuotedText.seconds(job.minBackoffSeconds)) --max-backoff=\(QuotedText.seconds(job.maxBackoffSeconds)) \\
+            --max-doublings=\(job.maxDoublings) --quiet
+        """
+      return """
+        # The schedule of \(QuotedText.comment(service.function)).
+        \(address(of: service))
+        if gcloud scheduler jobs describe \(names) >/dev/null 2>&1; then
+          gcloud scheduler jobs update http \(names) \\
+            \(flags)
+        else
+          gcloud scheduler jobs create http \(names) \\
+            \(flags)
+        fi
+
+        """
+    }.joined(separator: "\n")
+  }
+
+  private var queues: String {
+    plan.queues.map { queue in
+      let service = queue.service
+      let region = place(of: service)
+      let names = "\(service.function) --project=\"$PROJECT\" --location=\(region)"
+      let attempts = queue.maxAttempts < 0 ? "unlimited" : "\(queue.maxAttempts)"
+      let flags = """
+        --max-attempts=\(attempts) --max-retry-duration=\(QuotedText.seconds(queue.maxRetrySeconds ?? 0)) \\
+            --min-backoff=\(QuotedText.seconds(queue.minBackoffSeconds)) --max-backoff=\(QuotedText.seconds(queue.maxBackoffSeconds)) \\
+            --max-doublings=\(queue.maxDoublings) --max-concurrent-dispatches=\(queue.maxConcurrentDispatches) \\
+            --max-dispatches-per-second=\(QuotedText.number(queue.maxDispatchesPerSecond)) --http-method-override=post \\
+            --http-uri-override="scheme:https,host:${url#https://},path:/,mode:ALWAYS" \\
+            --http-oidc-service-account-email-override="$INVOKER" \\
+            --http-oidc-token-audience-override="$url" --quiet
+        """
+      return """
+        # The queue of \(QuotedText.comment(service.function)).
+        \(address(of: service))
+        if gcloud tasks queues describe \(names) >/dev/null 2>&1; then
+          gcloud tasks queues update \(names) \\
+            \(flags)
+        else
+          gcloud tasks queues create \(names) \\
+            \(flags)
+        fi
+        gcloud tasks queues add-iam-policy-binding \(names) \\
+          --role=roles/cloudtasks.enqueuer --member="serviceAccount:$RUNTIME" --quiet >/dev/null
+
+        """
+    }.joined(separator: "\n")
+  }
+
+  private func address(of service: CloudPlan.Service) -> String {
+    """
+    url=$(gcloud run services describe \(service.name) --project="$PROJECT" \\
+      --region=\(place(of: service)) --format='value(status.url)')
+    """
+  }
+
+  // MARK: - Parts of a script
+
+  private func opening(_ words: String, usage: String) -> String {
+    let project = settings.project.map { "${PROJECT:-\(Self.inBraces($0))}" }
+    return "#!/bin/sh\n" + ProductionFiles.header("#") + """
+      # \(words)
+      #
+      \(usage)
+      #
+      # PROJECT, REGION, FIRESTORE_LOCATION, TAG, IMAGE and RUNTIME_ROLES in the environment replace
+      # the values below.
+
+      set -eu
+      FOLDER=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+      PROJECT=\(project ?? "${PROJECT:?Set PROJECT to the ID of the Google project.}")
+      REGION=${REGION:-\(Self.inBraces(settings.region))}
+      FIRESTORE_LOCATION=${FIRESTORE_LOCATION:-\(Self.inBraces(settings.firestoreLocation))}
+      IMAGE=${IMAGE:-$REGION-docker.pkg.dev/$PROJECT/\(CloudPlan.Names.repository)/\(CloudPlan.Names.image):${TAG:-v1}}
+      RUNTIME=\(CloudPlan.Names.runtime)@$PROJECT.iam.gserviceaccount.com
+      INVOKER=\(CloudPlan.Names.invoker)@$PROJECT.iam.gserviceaccount.com
+      export PROJECT REGION FIRESTORE_LOCATION IMAGE
+
+
+      """
+  }
+
+  /// The functions of a script; each script uses some of them.
+  private static let functions = """
+    # Sends a request to one of Google's APIs that gcloud has no command for.
+    rest() {
+      printf 'Authorization: Bearer %s\\n' "$(gcloud auth print-access-token)" |
+        curl --fail-with-body --silent --show-error --request "$1" --header @- \\
+          --header "Content-Type: application/json" --header "X-Goog-User-Project: $PROJECT" \\
+          --data "$3" "$2"
+    }
+
+    # Runs a command whose resource may exist already.
+    unless_exists() {
+      if ! output=$("$@" 2>&1); then
+        case $output in
+        *ALREADY_EXISTS* | *"already exists"*) ;;
+        *)
+          printf '%s\\n' "$output" >&2
+          return 1
+          ;;
+        esac
+      fi
+    }
+
+    """
+
+  private func word(_ text: String) -> String { QuotedText.shell(text) }
+
+  private func place(of service: CloudPlan.Service) -> String {
+    service.region == settings.region ? "\"$REGION\"" : word(service.region)
+  }
+
+  private func place(of trigger: CloudPlan.Trigger) -> String {
+    trigger.kind == .firestore ? "\"$FIRESTORE_LOCATION\"" : place(of: trigger.service)
+  }
+
+  /// Returns a name of the API as gcloud writes it: `COLLECTION_GROUP` as `collection-group`.
+  private static func flag(_ name: String) -> String {
+    String(name.lowercased().map { $0 == "_" ? "-" : $0 })
+  }
+
+  /// Returns a text for the default of a variable, which needs no quotes when it is a plain word.
+  private static func inBraces(_ text: String) -> String { QuotedText.shell(text) }
+
+  /// Returns the lines with two more spaces, but those that begin inside a quoted text.
+  private static func indented(_ text: String) -> String {
+    var isQuoted = false
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      let beginsQuoted = isQuoted
+      let isComment = !isQuoted && line.utf8.first { $0 != UInt8(ascii: " ") } == UInt8(ascii: "#")
+      var isEscaped = false
+      for byte in line.utf8 where !isComment {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\"), !isQuoted {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "'") {
+          isQuoted.toggle()
+        }
+      }
+      return beginsQuoted || line.isEmpty ? String(line) : "  " + line
+    }.joined(separator: "\n")
+  }
+}
