@@ -349,24 +349,46 @@ struct GcloudScripts {
       let names =
         "\(word(field.fieldPath)) --project=\"$PROJECT\" "
         + "--collection-group=\(word(field.collectionGroup)) --async --quiet"
-      if let indexes = field.indexes {
-        let flags =
-          indexes.isEmpty
-          ? " \\\n  --disable-indexes"
-          : indexes.map { index in
-            let kind =
-              index.arrayConfig.map { "array-config=\(Self.flag($0))" }
-              ?? "order=\(Self.flag(index.order ?? "ASCENDING"))"
-            let scope = Self.flag(index.queryScope ?? "COLLECTION")
-            return " \\\n  --index=" + word("\(kind),query-scope=\(scope)")
-          }.joined()
-        text += "gcloud firestore indexes fields update \(names)\(flags)\n"
-      }
+      if let indexes = field.indexes { text += fieldIndexes(indexes, of: field, names) }
       if field.ttl == true {
         text += "gcloud firestore fields ttls update \(names) \\\n  --enable-ttl\n"
       }
     }
     return text
+  }
+
+  /// Returns the command that replaces the indexes of a field.
+  private func fieldIndexes(
+    _ indexes: [FirestoreIndexes.FieldIndex],
+    of field: FirestoreIndexes.FieldOverride,
+    _ names: String
+  ) -> String {
+    let command = "gcloud firestore indexes fields update \(names)"
+    guard !indexes.isEmpty else { return command + " \\\n  --disable-indexes\n" }
+    guard indexes.contains(where: { $0.queryScope == "COLLECTION_GROUP" }) else {
+      let flags = indexes.map { index in
+        let kind =
+          index.arrayConfig.map { "array-config=\($0)" } ?? "order=\(index.order ?? "ASCENDING")"
+        return " \\\n  --index=" + word(QuotedText.gcloudList([kind]))
+      }
+      return command + flags.joined() + "\n"
+    }
+    // gcloud has no flag for the scope of a field's index.
+    let list = indexes.map { index in
+      let kind =
+        index.arrayConfig.map { "\"arrayConfig\":\(QuotedText.json($0))" }
+        ?? "\"order\":\(QuotedText.json(index.order ?? "ASCENDING"))"
+      return "{\"queryScope\":\(QuotedText.json(index.queryScope ?? "COLLECTION")),\"fields\":["
+        + "{\"fieldPath\":\(QuotedText.json(field.fieldPath)),\(kind)}]}"
+    }
+    let group = QuotedText.pathPart(field.collectionGroup)
+    let place = "collectionGroups/\(group)/fields/\(QuotedText.pathPart(field.fieldPath))"
+    let body = "{\"indexConfig\":{\"indexes\":[\(list.joined(separator: ","))]}}"
+    return """
+      rest PATCH "https://firestore.googleapis.com/v1/projects/$PROJECT/databases/(default)/\(place)?updateMask=indexConfig" \\
+        \(word(body)) >/dev/null
+
+      """
   }
 
   /// Returns the configuration of a field as JSON, which needs no separator of its own.
@@ -450,7 +472,7 @@ struct GcloudScripts {
       let service = trigger.service
       let location = place(of: trigger)
       var flags = [
-        "--event-filters=type=\(word(trigger.eventType))"
+        "--event-filters=" + word(QuotedText.gcloudList(["type=\(trigger.eventType)"]))
       ]
       // Eventarc takes the topic as the transport and not as a filter.
       flags += trigger.filters.filter { _ in trigger.kind != .topic }

@@ -16,9 +16,9 @@ package struct PlanDifference: Sendable, Hashable {
       let names = Set(earlier.properties.keys).union(resource.properties.keys).sorted()
       return ["~ \(resource.id)"]
         + names.compactMap { name in
-          let (was, is_) = (earlier.properties[name], resource.properties[name])
-          guard was != is_ else { return nil }
-          return "    \(name): \(Self.shown(was)) -> \(Self.shown(is_))"
+          let (was, now) = (earlier.properties[name], resource.properties[name])
+          guard was != now else { return nil }
+          return "    \(name): \(Self.shown(was)) -> \(Self.shown(now))"
         }
     }
     lines = removed + added + changed

@@ -44,20 +44,20 @@ enum QuotedText {
     return separator == "," ? list : "^\(separator)^\(list)"
   }
 
-  /// Returns a separator that is in none of the parts: a comma, or bars and a number sign.
+  /// Returns a separator that is in none of the parts: a comma, or tildes and a number sign.
   static func gcloudSeparator(of parts: [String]) -> String {
     let isPlain =
       parts.allSatisfy { !$0.utf8.contains(UInt8(ascii: ",")) }
       && parts.first?.utf8.first != UInt8(ascii: "^")
     guard !isPlain else { return "," }
-    // One more bar than any part has in a row is in none of them.
-    return String(repeating: "|", count: 1 + (parts.map(longestRunOfBars).max() ?? 0)) + "#"
+    // One more tilde than any part has in a row is in none of them.
+    return String(repeating: "~", count: 1 + (parts.map(longestRunOfTildes).max() ?? 0)) + "#"
   }
 
-  private static func longestRunOfBars(_ text: String) -> Int {
+  private static func longestRunOfTildes(_ text: String) -> Int {
     var (longest, current) = (0, 0)
     for byte in text.utf8 {
-      current = byte == UInt8(ascii: "|") ? current + 1 : 0
+      current = byte == UInt8(ascii: "~") ? current + 1 : 0
       longest = max(longest, current)
     }
     return longest
@@ -78,6 +78,17 @@ enum QuotedText {
       }
     }
     return quoted + "\""
+  }
+
+  /// Returns a part of a URL's path, in which everything but plain characters is escaped.
+  static func pathPart(_ text: String) -> String {
+    text.utf8.map { byte in
+      let isPlain =
+        (97...122).contains(byte) || (65...90).contains(byte) || (48...57).contains(byte)
+        || "-_.~".utf8.contains(byte)
+      guard !isPlain else { return String(UnicodeScalar(byte)) }
+      return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }.joined()
   }
 
   /// Returns the value of a variable so that Cloud Run expands nothing in it.

@@ -578,7 +578,10 @@ struct TerraformFiles {
               "rate_limits",
               [
                 .attribute("max_concurrent_dispatches", "\(queue.maxConcurrentDispatches)"),
-                .attribute("max_dispatches_per_second", QuotedText.number(queue.maxDispatchesPerSecond)),
+                .attribute(
+                  "max_dispatches_per_second",
+                  QuotedText.number(queue.maxDispatchesPerSecond)
+                ),
               ]
             )
           ),
