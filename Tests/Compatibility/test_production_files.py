@@ -370,6 +370,14 @@ def test_files_of_somebody_else_are_kept(project):
     assert project.text("main.tf") == "# mine\n"
 
 
+def test_the_commands_of_the_page_are_of_gcloud(tmp_path):
+    page = (ROOT / "docs" / "production.md").read_text(encoding="utf-8")
+    commands = [line.removeprefix("url=$(").removesuffix(")") if "url=" in line else line
+                for line in page.splitlines() if line.startswith(("gcloud ", "url=$(gcloud "))]
+    assert len(commands) > 8
+    assert lint([shlex.split(command) for command in commands], tmp_path) == []
+
+
 @pytest.mark.parametrize("binary", ["psst-functions", "SampleFunctions"])
 def test_the_functions_of_this_repository(tmp_path, binary):
     project = Project(tmp_path)
