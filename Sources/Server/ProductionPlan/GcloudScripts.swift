@@ -61,25 +61,38 @@ struct GcloudScripts {
         """
       )
     }
-    for blocking in plan.blocking {
-      parts.append(
-        """
-        # \(QuotedText.comment(blocking.service.function)): Auth asks it, in a project with Identity Platform.
-        url=$(gcloud run services describe \(blocking.service.name) --project="$PROJECT" \\
-          --region=\(place(of: blocking.service)) --format='value(status.url)')
-        rest PATCH "https://identitytoolkit.googleapis.com/admin/v2/projects/$PROJECT/config\\
-        ?updateMask=blockingFunctions.triggers.\(blocking.event)" \\
-          "{\\"blockingFunctions\\":{\\"triggers\\":{\\"\(blocking.event)\\":{\\"functionUri\\":\\"$url\\"}}}}"
-
-        """
-      )
-    }
+    if !plan.blocking.isEmpty { parts.append(blockingFunctions) }
     if parts.isEmpty { parts = ["echo \"Nothing is left to do.\"\n"] }
     return opening(
       "Does what Terraform cannot. gcloud.sh runs it; run it after `terraform apply` too.",
       usage: "#   sh finish.sh"
     ) + Self.functions + "\n" + parts.joined(separator: "\n")
   }
+
+  /// The registration of the functions that Auth asks, which replaces an earlier one as a whole.
+  private var blockingFunctions: String {
+    let addresses = plan.blocking.map { blocking in
+      """
+      \(blocking.event)=$(gcloud run services describe \(blocking.service.name) --project="$PROJECT" \\
+        --region=\(place(of: blocking.service)) --format='value(status.url)')
+      """
+    }
+    let triggers = plan.blocking.map { blocking in
+      #"\"\#(blocking.event)\":{\"functionUri\":\"$\#(blocking.event)\"}"#
+    }
+    let names = plan.blocking.map { QuotedText.comment($0.service.function) }
+    return """
+      # Auth asks \(names.joined(separator: " and ")), in a project with Identity Platform.
+      \(addresses.joined(separator: "\n"))
+      rest PATCH "\(Self.authConfiguration)" \\
+        "{\\"blockingFunctions\\":{\\"triggers\\":{\(triggers.joined(separator: ","))}}}" >/dev/null
+
+      """
+  }
+
+  private static let authConfiguration =
+    "https://identitytoolkit.googleapis.com/admin/v2/projects/$PROJECT/config"
+    + "?updateMask=blockingFunctions"
 
   /// Removes everything that `make` made.
   var delete: String {
@@ -102,13 +115,8 @@ struct GcloudScripts {
           + "--location=\(place(of: trigger)) --quiet"
       )
     }
-    for blocking in plan.blocking.reversed() {
-      lines.append(
-        """
-        rest PATCH "https://identitytoolkit.googleapis.com/admin/v2/projects/$PROJECT/config\\
-        ?updateMask=blockingFunctions.triggers.\(blocking.event)" '{}'
-        """
-      )
+    if !plan.blocking.isEmpty {
+      lines.append("rest PATCH \"\(Self.authConfiguration)\" '{}' >/dev/null")
     }
     for service in plan.services.reversed() {
       lines.append(

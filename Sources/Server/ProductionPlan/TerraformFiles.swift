@@ -228,7 +228,7 @@ struct TerraformFiles {
     }
     for index in settings.indexes.indexes {
       let label = labels.make([index.collectionGroup] + index.fields.map { $0.fieldPath })
-      let fields = index.fields.map { field -> HCLBlock.Item in
+      let fields = Self.complete(index.fields).map { field -> HCLBlock.Item in
         var items: [HCLBlock.Item] = [.attribute("field_path", hcl(field.fieldPath))]
         if let vector = field.vectorConfig {
           items.append(
@@ -285,6 +285,18 @@ struct TerraformFiles {
     }
     if settings.rules != nil { blocks += rules }
     return blocks
+  }
+
+  /// Returns the fields of an index as Firestore stores them.
+  ///
+  /// Firestore adds the document's name before a vector; without it in the file, Terraform would
+  /// want to make the index again with each apply.
+  private static func complete(_ fields: [FirestoreIndexes.Field]) -> [FirestoreIndexes.Field] {
+    guard let last = fields.last, last.vectorConfig != nil,
+      !fields.contains(where: { $0.fieldPath == "__name__" })
+    else { return fields }
+    let name = FirestoreIndexes.Field(fieldPath: "__name__", order: "ASCENDING")
+    return fields.dropLast() + [name, last]
   }
 
   private var rules: [HCLBlock] {
