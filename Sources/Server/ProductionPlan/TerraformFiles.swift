@@ -2,7 +2,7 @@
 struct TerraformFiles {
   let plan: CloudPlan
 
-  private var settings: ProductionSettings { plan.settings }
+  var settings: ProductionSettings { plan.settings }
 
   /// The resources.
   var main: String {
@@ -72,7 +72,7 @@ struct TerraformFiles {
 
   // MARK: - What all functions share
 
-  private var terraform: HCLBlock {
+  var terraform: HCLBlock {
     HCLBlock(
       "terraform",
       [
@@ -87,14 +87,14 @@ struct TerraformFiles {
     )
   }
 
-  private var provider: HCLBlock {
+  var provider: HCLBlock {
     HCLBlock(
       "provider \"google\"",
       [.attribute("project", "var.project"), .attribute("region", "var.region")]
     )
   }
 
-  private var foundation: [HCLBlock] {
+  var foundation: [HCLBlock] {
     let image = "${var.region}-docker.pkg.dev/${var.project}/\(CloudPlan.Names.repository)/"
     return [
       HCLBlock(
@@ -123,7 +123,7 @@ struct TerraformFiles {
     ]
   }
 
-  private var accounts: [HCLBlock] {
+  var accounts: [HCLBlock] {
     var blocks = [
       account("runtime", CloudPlan.Names.runtime, "Runs the functions"),
       HCLBlock(
@@ -181,7 +181,7 @@ struct TerraformFiles {
     return blocks
   }
 
-  private func account(_ label: String, _ id: String, _ words: String) -> HCLBlock {
+  func account(_ label: String, _ id: String, _ words: String) -> HCLBlock {
     HCLBlock(
       "resource \"google_service_account\" \"\(label)\"",
       [
@@ -190,7 +190,7 @@ struct TerraformFiles {
     )
   }
 
-  private func secret(_ name: String) -> [HCLBlock] {
+  func secret(_ name: String) -> [HCLBlock] {
     [
       HCLBlock(
         "resource \"google_secret_manager_secret\" \"\(name)\"",
@@ -213,7 +213,7 @@ struct TerraformFiles {
 
   // MARK: - Firestore
 
-  private var firestore: [HCLBlock] {
+  var firestore: [HCLBlock] {
     var labels = Labels()
     var blocks = plan.databases.enumerated().map { index, name in
       HCLBlock(
@@ -291,7 +291,7 @@ struct TerraformFiles {
   ///
   /// Firestore adds the document's name before a vector; without it in the file, Terraform would
   /// want to make the index again with each apply.
-  private static func complete(_ fields: [FirestoreIndexes.Field]) -> [FirestoreIndexes.Field] {
+  static func complete(_ fields: [FirestoreIndexes.Field]) -> [FirestoreIndexes.Field] {
     guard let last = fields.last, last.vectorConfig != nil,
       !fields.contains(where: { $0.fieldPath == "__name__" })
     else { return fields }
@@ -299,7 +299,7 @@ struct TerraformFiles {
     return fields.dropLast() + [name, last]
   }
 
-  private var rules: [HCLBlock] {
+  var rules: [HCLBlock] {
     [
       HCLBlock(
         "resource \"google_firebaserules_ruleset\" \"firestore\"",
@@ -337,291 +337,10 @@ struct TerraformFiles {
     ]
   }
 
-  // MARK: - Functions
-
-  private func topic(_ name: String, _ index: Int) -> HCLBlock {
-    HCLBlock(
-      "resource \"google_pubsub_topic\" \"topic_\(index)\"",
-      [.attribute("name", hcl(name)), Self.afterAPIs]
-    )
-  }
-
-  private func service(_ service: CloudPlan.Service) -> [HCLBlock] {
-    var scaling: [HCLBlock.Item] = []
-    if let least = service.minInstances {
-      scaling.append(.attribute("min_instance_count", "\(least)"))
-    }
-    if let most = service.maxInstances {
-      scaling.append(.attribute("max_instance_count", "\(most)"))
-    }
-    let generation = service.needsFirstGeneration ? 1 : 2
-    let template = HCLBlock(
-      "template",
-      [
-        .attribute("service_account", "google_service_account.runtime.email"),
-        .attribute("timeout", hcl("\(service.timeoutSeconds)s")),
-        .attribute("max_instance_request_concurrency", "\(service.concurrency)"),
-        .attribute("execution_environment", hcl("EXECUTION_ENVIRONMENT_GEN\(generation)")),
-      ] + (scaling.isEmpty ? [] : [.block(HCLBlock("scaling", scaling))])
-        + [.block(container(service))]
-    )
-    return [
-      HCLBlock(
-        "resource \"google_cloud_run_v2_service\" \"\(service.label)\"",
-        [
-          .attribute("name", hcl(service.name)), .attribute("location", region(service.region)),
-          .attribute("description", hcl("The function \(service.function)")),
-          .attribute(
-            "ingress",
-            hcl(service.isPublic ? "INGRESS_TRAFFIC_ALL" : "INGRESS_TRAFFIC_INTERNAL_ONLY")
-          ),
-          .attribute("deletion_protection", "false"), .block(template),
-          .list(
-            "depends_on",
-            ["google_project_service.apis", "google_project_iam_member.runtime"]
-              + service.secrets.map { "google_secret_manager_secret_iam_member.\($0)" }
-          ),
-        ]
-      ),
-      HCLBlock(
-        "resource \"google_cloud_run_v2_service_iam_member\" \"\(service.label)\"",
-        [
-          .attribute("name", "google_cloud_run_v2_service.\(service.label).name"),
-          .attribute("location", region(service.region)),
-          .attribute("role", hcl("roles/run.invoker")),
-          .attribute("member", service.isPublic ? hcl("allUsers") : Self.member("invoker")),
-        ]
-      ),
-    ]
-  }
-
-  private func container(_ service: CloudPlan.Service) -> HCLBlock {
-    let variables = service.environment.map { variable -> HCLBlock.Item in
-      let value = variable.value.map { hcl(QuotedText.withoutExpansion($0)) } ?? "var.project"
-      return .block(
-        HCLBlock("env", [.attribute("name", hcl(variable.name)), .attribute("value", value)])
-      )
-    }
-    let secrets = service.secrets.map { name -> HCLBlock.Item in
-      let reference = HCLBlock(
-        "secret_key_ref",
-        [
-          .attribute("secret", "google_secret_manager_secret.\(name).secret_id"),
-          .attribute("version", hcl("latest")),
-        ]
-      )
-      return .block(
-        HCLBlock(
-          "env",
-          [
-            .attribute("name", hcl(name)),
-            .block(HCLBlock("value_source", [.block(reference)])),
-          ]
-        )
-      )
-    }
-    let resources = HCLBlock(
-      "resources",
-      [
-        .attribute("cpu_idle", "true"),
-        .map(
-          "limits",
-          [("cpu", hcl(service.cpu)), ("memory", hcl("\(service.memoryMebibytes)Mi"))]
-        ),
-      ]
-    )
-    return HCLBlock(
-      "containers",
-      [.attribute("image", "local.image"), .block(resources)] + variables + secrets
-    )
-  }
-
-  private func trigger(_ trigger: CloudPlan.Trigger) -> HCLBlock {
-    let service = trigger.service
-    func criteria(_ name: String, _ value: String, _ isPattern: Bool) -> HCLBlock.Item {
-      .block(
-        HCLBlock(
-          "matching_criteria",
-          [.attribute("attribute", hcl(name)), .attribute("value", hcl(value))]
-            + (isPattern ? [.attribute("operator", hcl("match-path-pattern"))] : [])
-        )
-      )
-    }
-    var items: [HCLBlock.Item] = [
-      .attribute("name", hcl(service.name)),
-      .attribute(
-        "location",
-        trigger.kind == .firestore ? "var.firestore_location" : region(service.region)
-      ),
-      .attribute("service_account", "google_service_account.invoker.email"),
-    ]
-    if trigger.kind == .firestore {
-      items.append(.attribute("event_data_content_type", hcl("application/protobuf")))
-    }
-    items.append(criteria("type", trigger.eventType, false))
-    // Eventarc takes the topic as the transport and not as a filter.
-    items += trigger.filters.filter { _ in trigger.kind != .topic }
-      .map { criteria($0.name, $0.value, false) }
-    items += trigger.patterns.map { criteria($0.name, $0.value, true) }
-    let target = HCLBlock(
-      "cloud_run_service",
-      [
-        .attribute("service", "google_cloud_run_v2_service.\(service.label).name"),
-        .attribute("region", region(service.region)),
-      ]
-    )
-    items.append(.block(HCLBlock("destination", [.block(target)])))
-    if let topic = trigger.topic, let index = plan.topics.firstIndex(of: topic) {
-      let pubsub = HCLBlock(
-        "pubsub",
-        [.attribute("topic", "google_pubsub_topic.topic_\(index).id")]
-      )
-      items.append(.block(HCLBlock("transport", [.block(pubsub)])))
-    }
-    if !trigger.retries {
-      items.append(.block(HCLBlock("retry_policy", [.attribute("max_attempts", "1")])))
-    }
-    var conditions = [
-      "google_project_iam_member.event_receiver",
-      "google_cloud_run_v2_service_iam_member.\(service.label)",
-    ]
-    if let database = trigger.database, let index = plan.databases.firstIndex(of: database) {
-      conditions.append("google_firestore_database.\(Self.databaseLabel(index))")
-    }
-    if trigger.kind == .storage { conditions.append("google_project_iam_member.storage_publisher") }
-    items.append(.list("depends_on", conditions))
-    return HCLBlock("resource \"google_eventarc_trigger\" \"\(service.label)\"", items)
-  }
-
-  private func job(_ job: CloudPlan.Job) -> HCLBlock {
-    let url = "google_cloud_run_v2_service.\(job.service.label).uri"
-    let token = HCLBlock(
-      "oidc_token",
-      [
-        .attribute("service_account_email", "google_service_account.invoker.email"),
-        .attribute("audience", url),
-      ]
-    )
-    return HCLBlock(
-      "resource \"google_cloud_scheduler_job\" \"\(job.service.label)\"",
-      [
-        .attribute("name", hcl(job.service.function)),
-        .attribute("region", region(job.service.region)),
-        .attribute("schedule", hcl(job.schedule)), .attribute("time_zone", hcl(job.timeZone)),
-        .attribute("attempt_deadline", hcl("\(job.attemptSeconds)s")),
-        .block(
-          HCLBlock(
-            "retry_config",
-            [
-              .attribute("retry_count", "\(job.retryCount)"),
-              .attribute("max_retry_duration", hcl(QuotedText.seconds(job.maxRetrySeconds))),
-              .attribute("min_backoff_duration", hcl(QuotedText.seconds(job.minBackoffSeconds))),
-              .attribute("max_backoff_duration", hcl(QuotedText.seconds(job.maxBackoffSeconds))),
-              .attribute("max_doublings", "\(job.maxDoublings)"),
-            ]
-          )
-        ),
-        .block(
-          HCLBlock(
-            "http_target",
-            [
-              .attribute("http_method", hcl("POST")), .attribute("uri", "\"${\(url)}/\""),
-              .block(token),
-            ]
-          )
-        ),
-        .list(
-          "depends_on",
-          [
-            "google_project_service.apis",
-            "google_cloud_run_v2_service_iam_member.\(job.service.label)",
-          ]
-        ),
-      ]
-    )
-  }
-
-  private func queue(_ queue: CloudPlan.Queue) -> [HCLBlock] {
-    let label = queue.service.label
-    let url = "google_cloud_run_v2_service.\(label).uri"
-    var retries: [HCLBlock.Item] = [
-      .attribute("max_attempts", "\(queue.maxAttempts)"),
-      .attribute("min_backoff", hcl(QuotedText.seconds(queue.minBackoffSeconds))),
-      .attribute("max_backoff", hcl(QuotedText.seconds(queue.maxBackoffSeconds))),
-      .attribute("max_doublings", "\(queue.maxDoublings)"),
-    ]
-    if let seconds = queue.maxRetrySeconds {
-      retries.append(.attribute("max_retry_duration", hcl(QuotedText.seconds(seconds))))
-    }
-    let target = HCLBlock(
-      "http_target",
-      [
-        .attribute("http_method", hcl("POST")),
-        .block(
-          HCLBlock(
-            "uri_override",
-            [
-              .attribute("scheme", hcl("HTTPS")),
-              .attribute("host", "trimprefix(\(url), \"https://\")"),
-              .attribute("uri_override_enforce_mode", hcl("ALWAYS")),
-              .block(HCLBlock("path_override", [.attribute("path", hcl("/"))])),
-            ]
-          )
-        ),
-        .block(
-          HCLBlock(
-            "oidc_token",
-            [
-              .attribute("service_account_email", "google_service_account.invoker.email"),
-              .attribute("audience", url),
-            ]
-          )
-        ),
-      ]
-    )
-    return [
-      HCLBlock(
-        "resource \"google_cloud_tasks_queue\" \"\(label)\"",
-        [
-          .attribute("name", hcl(queue.service.function)),
-          .attribute("location", region(queue.service.region)),
-          .block(
-            HCLBlock(
-              "rate_limits",
-              [
-                .attribute("max_concurrent_dispatches", "\(queue.maxConcurrentDispatches)"),
-                .attribute(
-                  "max_dispatches_per_second",
-                  QuotedText.number(queue.maxDispatchesPerSecond)
-                ),
-              ]
-            )
-          ),
-          .block(HCLBlock("retry_config", retries)), .block(target),
-          .list(
-            "depends_on",
-            [
-              "google_project_service.apis", "google_cloud_run_v2_service_iam_member.\(label)",
-            ]
-          ),
-        ]
-      ),
-      HCLBlock(
-        "resource \"google_cloud_tasks_queue_iam_member\" \"\(label)\"",
-        [
-          .attribute("name", "google_cloud_tasks_queue.\(label).name"),
-          .attribute("location", region(queue.service.region)),
-          .attribute("role", hcl("roles/cloudtasks.enqueuer")),
-          .attribute("member", Self.member("runtime")),
-        ]
-      ),
-    ]
-  }
-
   // MARK: - Ends
 
   /// A target for the first apply, before there is an image or a secret's value.
-  private var ready: HCLBlock {
+  var ready: HCLBlock {
     HCLBlock(
       "resource \"terraform_data\" \"foundation\"",
       [
@@ -635,7 +354,7 @@ struct TerraformFiles {
     )
   }
 
-  private var addresses: HCLBlock {
+  var addresses: HCLBlock {
     HCLBlock(
       "output \"addresses\"",
       [
@@ -650,23 +369,23 @@ struct TerraformFiles {
     )
   }
 
-  private func hcl(_ text: String) -> String { QuotedText.hcl(text) }
+  func hcl(_ text: String) -> String { QuotedText.hcl(text) }
 
-  private func region(_ region: String) -> String {
+  func region(_ region: String) -> String {
     region == settings.region ? "var.region" : hcl(region)
   }
 
   /// Returns the name of a database in Terraform; `(default)` is the first of the plan.
-  private static func databaseLabel(_ index: Int) -> String {
+  static func databaseLabel(_ index: Int) -> String {
     index == 0 ? "default" : "other_\(index)"
   }
 
-  private static func member(_ account: String) -> String {
+  static func member(_ account: String) -> String {
     "google_service_account.\(account).member"
   }
 
-  private static let afterAPIs = HCLBlock.Item.list("depends_on", ["google_project_service.apis"])
-  private static let afterDatabase = HCLBlock.Item.list(
+  static let afterAPIs = HCLBlock.Item.list("depends_on", ["google_project_service.apis"])
+  static let afterDatabase = HCLBlock.Item.list(
     "depends_on",
     ["google_firestore_database.default"]
   )
