@@ -8,7 +8,6 @@ own parser then reads every command: names, flags and values.
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -157,14 +156,19 @@ def one(all_calls, *words):
     return found[0]
 
 
+def checkable(word):
+    """A word of a command for gcloud's checker: it takes # for the end of a command, in quotes
+    too, and a quote before a flag for the value of the flag before it."""
+    name, equals, value = word.replace("#", "x").partition("=")
+    return name + equals + shlex.quote(value) if equals else shlex.quote(name)
+
+
 def lint(all_calls, folder):
     """Reads commands with the parser of the installed gcloud; what it finds wrong."""
     gcloud = shutil.which("gcloud")
     if not gcloud:
         pytest.skip("gcloud is not installed; the commands' flags were not checked")
-    # The checker takes some characters for the end of a command, in quotes too.
-    texts = sorted({shlex.join(re.sub("[|]", "x", word) for word in call)
-                    for call in all_calls})
+    texts = sorted({" ".join(map(checkable, call)) for call in all_calls})
     file = folder / "commands.json"
     file.write_text(json.dumps([{"command_string": text} for text in texts]), encoding="utf-8")
     reply = subprocess.run(
