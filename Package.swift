@@ -150,6 +150,7 @@ func modules() -> [Target] {
       in: "Sources/Values",
       ["HTTPMessages", "StatusCodes", "HTTPTypes", "NIOCore"]
     ),
+    module("ProductionPlan", in: "Sources/Server", ["Manifests"]),
     module(
       "TaskQueueModel",
       in: "Sources/Values",
@@ -378,7 +379,7 @@ func topLayer() -> [Target] {
       [
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
         "FunctionLogs", "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
-        "OutboundHTTP", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
+        "OutboundHTTP", "ProductionPlan", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
         "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],
@@ -588,6 +589,7 @@ func testTargets() -> [Target] {
         "StatusCodes",
       ]
     ),
+    tests("ProductionPlanTests"),
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("SchedulesTests"),
     tests(

@@ -47,6 +47,13 @@ package struct UserEnvironment: Sendable, Hashable {
   /// The name of the file with variables that apply only to this machine.
   static let localFile = ".env.local"
 
+  /// Returns the variables that apply on every machine: those of `.env` and `.env.{project}`.
+  static func shared(folder: String, project: String) throws -> [String: String] {
+    try variableFiles(project: project).filter { $0 != localFile }.reduce(into: [:]) {
+      $0.merge(try read($1, in: folder)) { $1 }
+    }
+  }
+
   static func read(_ name: String, in folder: String) throws -> [String: String] {
     let path = folder + "/" + name
     return try text(of: path).map { try parse($0, file: path) } ?? [:]

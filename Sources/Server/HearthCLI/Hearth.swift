@@ -28,7 +28,7 @@ struct Hearth: AsyncParsableCommand {
       Functions.self,
       Auth.self, Logs.self, Top.self, Events.self, Clock.self, Faults.self, Indexes.self,
       Rules.self,
-      Export.self, Import.self, Doctor.self,
+      Export.self, Import.self, Production.self, Doctor.self,
     ]
   )
 

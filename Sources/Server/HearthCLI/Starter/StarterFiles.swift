@@ -115,7 +115,8 @@ struct StarterFiles {
     return lines.joined(separator: "\n")
   }
 
-  private static func template(_ bytes: [UInt8]) -> String {
+  /// Returns the text of a template.
+  static func template(_ bytes: [UInt8]) -> String {
     String(decoding: bytes, as: UTF8.self)
   }
 
