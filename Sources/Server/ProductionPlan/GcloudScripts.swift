@@ -116,7 +116,10 @@ struct GcloudScripts {
       )
     }
     if !plan.blocking.isEmpty {
-      lines.append("rest PATCH \"\(Self.authConfiguration)\" '{}' >/dev/null")
+      lines.append(
+        "rest PATCH \"\(Self.authConfiguration)\" '{}' >/dev/null ||\n"
+          + "  echo \"Auth still asks its functions, unless it has no Identity Platform.\" >&2"
+      )
     }
     for service in plan.services.reversed() {
       lines.append(

@@ -19,7 +19,8 @@ struct Production: AsyncParsableCommand {
         hearth production --project my-project --firestore-location eur3
         hearth production --diff                what changed since
 
-      Exit codes of --diff, as of diff: 0 nothing changed, 1 something did, 2 trouble.
+      Give --diff the other options with which the files were written. Its exit codes are those of \
+      diff: 0 nothing changed, 1 something did, 2 trouble.
       """
   )
 
