@@ -34,7 +34,7 @@ case "$version" in
 esac
 
 if [ "$(uname -s)" = Darwin ]; then
-  # Xcode's SDK has curl, SQLite and zlib, so nothing of Homebrew is needed for a build.
+  # Xcode's SDK has curl, SQLite and zlib, but not OpenSSL.
   macos=$(sw_vers -productVersion)
   [ "${macos%%.*}" -ge 15 ] || fail "macOS $macos is too old; Hearth needs 15 or newer"
   sdk=$(xcrun --sdk macosx --show-sdk-path 2>/dev/null) ||
@@ -42,6 +42,9 @@ if [ "$(uname -s)" = Darwin ]; then
   for header in curl/curl.h sqlite3.h zlib.h; do
     [ -e "$sdk/usr/include/$header" ] || fail "the SDK at $sdk lacks $header; update Xcode"
   done
+  # SwiftPM looks where Homebrew keeps it, apart from the system's own.
+  [ -e "$(brew --prefix 2>/dev/null)/opt/openssl@3/include/openssl/core_names.h" ] ||
+    fail "missing packages: openssl@3. Run:  brew install openssl@3"
   if [ "${1:-}" = python ]; then
     python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
       fail "no Python 3.11 or newer. Run:  brew install python"
