@@ -133,6 +133,7 @@ lint:
 
 tidy: needs
 	swift package --disable-sandbox tidy
+	@sh $(SCRIPTS)/check-portability.sh
 
 docs: needs
 	@sh $(SCRIPTS)/docs.sh

@@ -198,6 +198,6 @@ final class ExportDestination {
     let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw DiskError.writing(folder) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw DiskError.writing(folder) }
+    guard syncToDisk(descriptor) == 0 else { throw DiskError.writing(folder) }
   }
 }

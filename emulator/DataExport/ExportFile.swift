@@ -49,7 +49,7 @@ final class ExportFileWriter {
   /// Writes the buffer and returns the file's metadata once all data are on disk.
   func finish() throws(StatusError) -> ExportedFile {
     try flush()
-    guard fsync(descriptor) == 0 else { throw DiskError.writing(path) }
+    guard syncToDisk(descriptor) == 0 else { throw DiskError.writing(path) }
     return ExportedFile(
       name: path.split(separator: "/").last.map(String.init) ?? path,
       records: records,

@@ -225,7 +225,7 @@ struct DeploymentFolder: Sendable {
       throw DeploymentError("\(path) cannot be opened: \(String(cString: strerror(errno))).")
     }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else {
+    guard syncToDisk(descriptor) == 0 else {
       throw DeploymentError("\(path) cannot be synced: \(String(cString: strerror(errno))).")
     }
   }

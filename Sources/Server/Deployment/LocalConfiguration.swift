@@ -101,7 +101,7 @@ package struct LocalConfiguration: Sendable {
       let count = rest.withUnsafeBytes { Self.write(descriptor, $0) }
       if count > 0 { rest = rest.dropFirst(count) } else { isWritten = errno == EINTR }
     }
-    isWritten = isWritten && fsync(descriptor) == 0
+    isWritten = isWritten && syncToDisk(descriptor) == 0
     let failure = Self.failure(path)
     close(descriptor)
     guard isWritten else {

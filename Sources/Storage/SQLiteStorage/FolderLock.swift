@@ -70,7 +70,7 @@ final class FolderLock: Sendable {
     // A folder that is writable but not readable cannot be synced. The error is ignored.
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 || errno == EINVAL else {
+    guard syncToDisk(descriptor) == 0 || errno == EINVAL else {
       throw StorageError(.failed, "cannot make the data folder \(path) safe: \(systemError())")
     }
   }

@@ -17,6 +17,8 @@ if [ "${1:-}" = page ]; then
     echo "$catalog: no module is called $module; a page has the name of its module." >&2
     exit 1
   }
+  # In Xcode's toolchain docc is not on the PATH.
+  command -v docc >/dev/null 2>&1 || docc() { xcrun docc "$@"; }
   docc convert "$catalog" --additional-symbol-graph-dir "$work/graphs" --output-dir "$work/site" \
     --fallback-display-name "$module" --fallback-bundle-identifier "$module" \
     --warnings-as-errors >"$work/log" 2>&1 && exit 0

@@ -33,6 +33,24 @@ case "$version" in
   *) fail "Swift $version is too old; Hearth needs 6.3 or newer (https://www.swift.org/install)" ;;
 esac
 
+if [ "$(uname -s)" = Darwin ]; then
+  # Xcode's SDK has curl, SQLite and zlib, but not OpenSSL.
+  macos=$(sw_vers -productVersion)
+  [ "${macos%%.*}" -ge 15 ] || fail "macOS $macos is too old; Hearth needs 15 or newer"
+  sdk=$(xcrun --sdk macosx --show-sdk-path 2>/dev/null) ||
+    fail "no macOS SDK. Install Xcode, or run:  xcode-select --install"
+  for header in curl/curl.h sqlite3.h zlib.h; do
+    [ -e "$sdk/usr/include/$header" ] || fail "the SDK at $sdk lacks $header; update Xcode"
+  done
+  # SwiftPM looks where Homebrew keeps it, apart from the system's own.
+  [ -e "$(brew --prefix 2>/dev/null)/opt/openssl@3/include/openssl/core_names.h" ] ||
+    fail "missing packages: openssl@3. Run:  brew install openssl@3"
+  if [ "${1:-}" = python ]; then
+    python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+      fail "no Python 3.11 or newer. Run:  brew install python"
+  fi
+fi
+
 if command -v dpkg-query >/dev/null 2>&1; then
   missing=
   packages="libcurl4-openssl-dev libsqlite3-dev libssl-dev zlib1g-dev"

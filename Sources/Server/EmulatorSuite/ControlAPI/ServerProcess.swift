@@ -15,29 +15,48 @@ enum ServerProcess {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
   }
 
-  /// The start time in seconds since 1970; nil on systems without `/proc`.
+  /// The start time in seconds since 1970; nil if the system does not tell.
   static var startTime: Double? {
-    // The program's name, in parentheses, may contain spaces.
-    guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
-      let uptime = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8),
-      let sinceBoot = uptime.split(separator: " ").first.flatMap({ Double($0) }),
-      let fields = stat.split(separator: ")").last?.split(separator: " "), fields.count > 19,
-      let ticks = Double(fields[19])
-    else { return nil }
-    return Date().timeIntervalSince1970 - sinceBoot + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
+    #if canImport(Darwin)
+      var process = proc_bsdinfo()
+      let size = Int32(MemoryLayout<proc_bsdinfo>.size)
+      guard proc_pidinfo(getpid(), PROC_PIDTBSDINFO, 0, &process, size) == size else { return nil }
+      return Double(process.pbi_start_tvsec) + Double(process.pbi_start_tvusec) / 1e6
+    #else
+      // The program's name, in parentheses, may contain spaces.
+      guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+        let uptime = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8),
+        let sinceBoot = uptime.split(separator: " ").first.flatMap({ Double($0) }),
+        let fields = stat.split(separator: ")").last?.split(separator: " "), fields.count > 19,
+        let ticks = Double(fields[19])
+      else { return nil }
+      return Date().timeIntervalSince1970 - sinceBoot + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
+    #endif
   }
 
-  /// The resident memory in bytes; nil on systems without `/proc`.
+  /// The resident memory in bytes; nil if the system does not tell.
   static var residentBytes: Int? {
-    let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-    guard let pages = text?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
-      return nil
-    }
-    return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
+    #if canImport(Darwin)
+      var task = proc_taskinfo()
+      let size = Int32(MemoryLayout<proc_taskinfo>.size)
+      guard proc_pidinfo(getpid(), PROC_PIDTASKINFO, 0, &task, size) == size else { return nil }
+      return Int(task.pti_resident_size)
+    #else
+      let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+      guard let pages = text?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+        return nil
+      }
+      return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
+    #endif
   }
 
-  /// The number of open files and sockets; nil on systems without `/proc`.
+  /// The number of open files and sockets; nil if the system does not tell.
   static var openFiles: Int? {
-    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count
+    #if canImport(Darwin)
+      let folder = "/dev/fd"
+    #else
+      let folder = "/proc/self/fd"
+    #endif
+    return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.count
   }
 }
