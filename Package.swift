@@ -17,6 +17,14 @@ let package = Package(
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
     .library(name: "Cryptography", targets: ["Cryptography"]),
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
+    // All libraries for functions in one file, which `make install` packs for other packages.
+    .library(
+      name: "HearthLibraries",
+      type: .static,
+      targets: [
+        "Cryptography", "FirestoreClient", "FunctionsRuntime", "FunctionsTesting", "OutboundHTTP",
+      ]
+    ),
     .library(name: "PsstModels", targets: ["PsstModels"]),
     .library(name: "PsstServices", targets: ["PsstServices"]),
   ],

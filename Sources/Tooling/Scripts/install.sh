@@ -14,7 +14,9 @@ zsh=$root/share/zsh/site-functions/_hearth
 bash=$root/share/bash-completion/completions/hearth
 fish=$root/share/fish/vendor_completions.d/hearth.fish
 man=$root/share/man/man1
-# Names the checkout, on which `hearth init` makes new packages depend.
+# The compiled libraries, on which `hearth init` makes new packages depend.
+libraries=$root/lib/hearth
+# Names the checkout, on which they depend where there are no compiled libraries.
 checkout=$root/share/hearth/checkout
 
 # Writes what comes in to a file, which nobody sees before it is whole.
@@ -26,6 +28,7 @@ place() {
 }
 
 if [ "$action" = uninstall ]; then
+  rm -rf "$libraries"
   rm -f "$bin" "$zsh" "$bash" "$fish" "$man/hearth.1" "$man"/hearth.*.1 "$checkout"
   [ ! -d "${checkout%/*}" ] || rmdir "${checkout%/*}"
   echo "Removed $bin, its completions and its manual."
@@ -40,6 +43,8 @@ echo "Building hearth ($configuration; the first time $time, later seconds) ..."
 swift build -c "$configuration" --product hearth
 swift build -c "$configuration" --product generate-manual
 built=.build/$configuration
+# On macOS the libraries are compiled with each package, because no one has tried them there.
+[ "$(uname -s)" = Darwin ] || sh "${0%/*}/libraries.sh" "$configuration" "$libraries"
 
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
@@ -64,6 +69,7 @@ echo "Installed:"
 echo "  $bin"
 for file in "$zsh" "$bash" "$fish"; do echo "  $file"; done
 echo "  $man/hearth.1 and a page for each command, such as hearth.start.1"
+[ ! -d "$libraries" ] || echo "  $libraries, the libraries for functions and their tests"
 [ -n "${4:-}" ] || echo "  $checkout"
 
 [ -z "${4:-}" ] || exit 0

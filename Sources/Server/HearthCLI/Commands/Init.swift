@@ -8,8 +8,8 @@ struct Init: AsyncParsableCommand {
     discussion: """
       A trigger, a callable, models for an app, security rules, tests of all, firebase.json, \
       settings of an editor and a README, in a folder that is new or empty. The package depends \
-      on Hearth by the path of the checkout that this command was built or installed from, by \
-      --hearth-path, or by --hearth-url.
+      on the libraries that `make install` compiled, else on the checkout that this command was \
+      built in; --hearth-path names another checkout, --hearth-url a repository.
 
         hearth init my-backend
         hearth init my-backend --hearth-path ../hearth
@@ -110,7 +110,7 @@ struct Init: AsyncParsableCommand {
       }
       return .path(path)
     }
-    guard let path = Self.checkoutOfThisBinary() else {
+    guard let path = Self.installedLibraries() ?? Self.checkoutOfThisBinary() else {
       throw CommandError(
         "Say where Hearth is, with --hearth-path FOLDER or --hearth-url ADDRESS: the folder that "
           + "this command was built in is not here."
@@ -140,6 +140,14 @@ struct Init: AsyncParsableCommand {
       Try: hearth init \(inside)
       """
     )
+  }
+
+  /// Returns the package of compiled libraries that `make install` puts beside the binary.
+  private static func installedLibraries() -> String? {
+    guard let program = Bundle.main.executableURL?.resolvingSymlinksInPath() else { return nil }
+    let folder = program.deletingLastPathComponent().appending(path: "../lib/hearth")
+      .standardizedFileURL.path
+    return FileManager.default.fileExists(atPath: folder + "/Package.swift") ? folder : nil
   }
 
   /// Returns the checkout that contains the running binary, or that it was installed from.

@@ -98,7 +98,7 @@ struct Production: AsyncParsableCommand {
   // MARK: - The plan
 
   private func generated() async throws -> (CloudPlan, ProductionFiles) {
-    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let files = try ProjectFiles.ofWorkingFolder()
     guard let source = functions.configuration(files, isWatched: false) else {
       throw CommandError(
         "There are no functions here: no --executable is given, and firebase.json names no "
