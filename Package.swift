@@ -370,8 +370,9 @@ func modules() -> [Target] {
         "DocumentStore", "EventLog", "Events", "FirestoreEmulator", "FirestoreProtos",
         "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway", "HTTP2Server",
         "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation", "JSONText", "LibC",
-        "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes", "StorageEngine",
-        "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex", "WorkerPool", "HTTPTypes",
+        "Manifests", "QueryEngine", "SQLiteStorage", "SecurityRules", "StatusCodes",
+        "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator", "VectorIndex",
+        "WorkerPool", "HTTPTypes",
         "Logging", "NIOCore", "ServiceLifecycle", "SwiftProtobuf",
       ]
     ),
@@ -387,7 +388,8 @@ func topLayer() -> [Target] {
       [
         "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
         "FunctionLogs", "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
-        "OutboundHTTP", "ProductionPlan", "SecurityRules", "StatusCodes", "ArgumentParser", "Logging",
+        "OutboundHTTP", "ProductionPlan", "SecurityRules", "StatusCodes", "ArgumentParser",
+        "Logging",
         "ServiceLifecycle",
         "Subprocess", "SystemPackage",
       ],

@@ -85,7 +85,9 @@ let package = Package(
     .target(
       name: "SystemLibraries",
       dependencies: ["$name"],
-      linkerSettings: ["curl", "sqlite3", "z", "crypto"].map { .linkedLibrary(\$0) }
+      linkerSettings: [
+        "curl", "sqlite3", "z", "crypto", "FoundationInternationalization", "swiftRuntime",
+      ].map { .linkedLibrary(\$0) }
     ),
   ]
 )

@@ -9,7 +9,7 @@ import StatusCodes
 /// A verifier of one issuer's signed tokens for one project, as in Firebase's Admin SDK.
 ///
 /// A token must be signed with RS256 by the key that it names among those that its issuer
-/// publishes, and its claims must be valid. The algorithm is the key's: the token only has to agree.
+/// publishes, and its claims must be valid. The algorithm is the key's; the token has to agree.
 /// If the keys cannot be fetched, the token is refused with 401 like an invalid token.
 /// `firebase-functions` does the same: it turns every verification error into `UNAUTHENTICATED`.
 package struct TokenVerifier: Sendable {

@@ -120,7 +120,8 @@ package final class FirestoreService: Sendable {
 
   /// Logs the first use of each project other than the suite's.
   func note(_ database: DatabaseName) {
-    guard warnsOfOtherProjects, database.project != project, loggedProjects.isNew(database.project) else { return }
+    guard warnsOfOtherProjects, database.project != project, loggedProjects.isNew(database.project)
+    else { return }
     logger.warning(
       """
       Requests for project \(database.project); this suite serves \(project). What is written \

@@ -3,14 +3,14 @@ import Logging
 import Synchronization
 
 // macOS has the module Runtime from version 26 on; there the place of an error remains unknown.
-#if os(Linux) && canImport(Runtime)
+#if !canImport(Darwin) && canImport(Runtime)
   import LibC
   import Runtime
 #endif
 
 /// The recorder of the error that made one invocation fail, with the place that threw it.
 ///
-/// Swift's errors do not know where they were thrown. But the runtime of Swift calls a hook for each
+/// Swift's errors do not know where they were thrown. But Swift's runtime calls a hook for each
 /// `throw`, which swift-testing uses as well; this recorder's hook keeps the call stack. An error
 /// has no place if its `throw` states the type of the error (`throws(MyError)`).
 package final class FailureRecorder: Sendable {
@@ -26,7 +26,7 @@ package final class FailureRecorder: Sendable {
     return place
   }
 
-  #if os(Linux) && canImport(Runtime)
+  #if !canImport(Darwin) && canImport(Runtime)
     private struct Capture {
       var error: UInt
       var stack: Backtrace

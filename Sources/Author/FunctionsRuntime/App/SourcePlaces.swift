@@ -1,4 +1,4 @@
-#if os(Linux) && canImport(Runtime)
+#if !canImport(Darwin) && canImport(Runtime)
   #if canImport(FoundationEssentials)
     import FoundationEssentials
   #else
@@ -11,8 +11,8 @@
 
   /// The places of call stacks in the author's source code, from this program's debug information.
   ///
-  /// The toolchain's `llvm-symbolizer` reads the debug information: the module Runtime takes seconds
-  /// for a program of this size. Without the tool, no place is known.
+  /// The toolchain's `llvm-symbolizer` reads the debug information: the module Runtime takes
+  /// seconds for a program of this size. Without the tool, no place is known.
   enum SourcePlaces {
     /// The places found so far by the addresses of their stacks, for errors that recur.
     private static let found = Mutex<[[UInt]: String?]>([:])

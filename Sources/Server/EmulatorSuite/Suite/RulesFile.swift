@@ -26,7 +26,7 @@ struct RulesFile: Service {
 
   /// Loads the file for the first time.
   ///
-  /// Throws if the file is missing or invalid, so that nothing is served without the intended rules.
+  /// Throws if the file is missing or invalid, so that nothing is served without its rules.
   func load() throws {
     switch look() {
     case .content(let content): try load(content)

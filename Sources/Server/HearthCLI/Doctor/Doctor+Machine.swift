@@ -148,7 +148,9 @@ extension Doctor {
 
     /// Checks that each default port can be bound; called only while no suite runs.
     static func ports(_ configured: [SuiteService: Int]) -> [Finding] {
-      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.filter { $0.value != 0 }.sorted { $0.value < $1.value }.map { service, port in
+      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.filter { $0.value != 0 }.sorted {
+        $0.value < $1.value
+      }.map { service, port in
         let isFree = Self.canBind(port)
         return Finding(
           "port \(port)",

@@ -81,7 +81,7 @@ package final class InvocationJournal: Sendable {
     status: Int?,
     after time: Duration
   ) {
-    let milliseconds = ((time / .microseconds(1)).rounded() / 1_000)
+    let milliseconds = (time / .microseconds(1)).rounded() / 1_000
     let end = InvocationEnd(
       outcome: outcome.rawValue,
       milliseconds: milliseconds,
@@ -136,9 +136,10 @@ extension InvocationRequest {
   fileprivate var caller: String? {
     let fields = head.headerFields
     if let type = fields[Header.eventType] {
-      let kind = type.split(separator: ".").last { $0 != "withAuthContext" }.map(String.init) ?? type
-      let subject = fields[Header.document] ?? fields[Header.subject]
-      return subject.map { "\(type.hasPrefix(Header.firestoreEvents) ? kind : type) \($0)" } ?? type
+      let parts = type.split(separator: ".").map(String.init)
+      let isDocuments = type.hasPrefix(Header.documentEvents)
+      let kind = isDocuments ? parts.last { $0 != "withAuthContext" } ?? type : type
+      return (fields[Header.document] ?? fields[Header.subject]).map { "\(kind) \($0)" } ?? kind
     }
     if let queue = fields[Header.queue] {
       return "task \(fields[Header.task] ?? "") of \(queue)"
@@ -165,6 +166,6 @@ extension InvocationRequest {
     static let queue = fieldName("x-cloudtasks-queuename")
     static let task = fieldName("x-cloudtasks-taskname")
     static let schedule = fieldName("x-cloudscheduler")
-    static let firestoreEvents = "google.cloud.firestore.document."
+    static let documentEvents = "google.cloud.firestore.document."
   }
 }
