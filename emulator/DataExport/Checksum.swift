@@ -1,17 +1,34 @@
-/// The CRC-32 of a stream of bytes, as zlib, gzip and zip compute it.
+/// The CRC-32 of a stream of bytes.
 struct Checksum: Sendable {
+  /// The polynomial of a checksum, with its bits reversed.
+  enum Polynomial: UInt32 {
+    /// The polynomial of zlib, gzip and zip.
+    case ieee = 0xEDB8_8320
+    /// The polynomial of CRC-32C, which LevelDB uses.
+    case castagnoli = 0x82F6_3B78
+  }
+
   private var state: UInt32 = ~0
+  private let tables: [UInt32]
+
+  /// Creates the checksum of no bytes.
+  init(_ polynomial: Polynomial = .ieee) {
+    tables = polynomial == .ieee ? Self.ieeeTables : Self.castagnoliTables
+  }
+
+  /// The checksum so far.
+  var value: UInt32 { ~state }
 
   /// The checksum so far, as eight hexadecimal digits.
   var text: String {
-    let digits = String(~state, radix: 16)
+    let digits = String(value, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits
   }
 
   /// Adds the next bytes.
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
     var crc = state
-    Self.tables.withUnsafeBufferPointer { tables in
+    tables.withUnsafeBufferPointer { tables in
       var index = 0
       // Each step processes eight bytes. The tables contain each byte's effect at its distance.
       while bytes.count - index >= 8 {
@@ -32,12 +49,15 @@ struct Checksum: Sendable {
     state = crc
   }
 
-  /// The lookup tables; table *n* contains a byte's effect on the checksum *n* bytes later.
-  private static let tables: [UInt32] = {
+  private static let ieeeTables = tables(of: .ieee)
+  private static let castagnoliTables = tables(of: .castagnoli)
+
+  /// Returns lookup tables; table *n* contains a byte's effect on the checksum *n* bytes later.
+  private static func tables(of polynomial: Polynomial) -> [UInt32] {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for index in 0..<256 {
       var crc = UInt32(index)
-      for _ in 0..<8 { crc = crc & 1 == 1 ? (crc >> 1) ^ 0xEDB8_8320 : crc >> 1 }
+      for _ in 0..<8 { crc = crc & 1 == 1 ? (crc >> 1) ^ polynomial.rawValue : crc >> 1 }
       tables[index] = crc
     }
     for index in 256..<tables.count {
@@ -45,5 +65,5 @@ struct Checksum: Sendable {
       tables[index] = (before >> 8) ^ tables[Int(before & 0xFF)]
     }
     return tables
-  }()
+  }
 }

@@ -37,6 +37,14 @@ package struct DataExporter: Sendable {
     self.fileBytesMax = fileBytesMax
   }
 
+  /// The forms in which documents are exported.
+  package enum Form: String, Sendable, Codable, CaseIterable {
+    /// One document per line, in Firestore's JSON.
+    case hearth
+    /// The form of the official emulator, which it can import.
+    case firebase
+  }
+
   /// The contents and the location of an export.
   package struct Summary: Codable, Sendable, Hashable {
     /// The absolute path of the export's folder.
@@ -68,11 +76,13 @@ package struct DataExporter: Sendable {
   /// Writes all documents and users of a project and all vectors to a folder.
   ///
   /// If `replaces` is true, an earlier export in the folder is replaced; otherwise the call throws
-  /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused.
+  /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused. The form
+  /// `firebase` holds one database only, so a project with documents in another one is refused.
   package func exportAll(
     of project: String,
     to path: String,
-    replaces: Bool
+    replaces: Bool,
+    form: Form = .hearth
   ) async throws -> Summary {
     try await withTaskExecutorPreference(DiskExecutor.shared) {
       let destination = try ExportDestination(
@@ -83,11 +93,29 @@ package struct DataExporter: Sendable {
       return try await Self.write(to: destination) {
         let documentsPath = try destination.makeFolder(Self.documentsFolder)
         let databases = try await store.databases(of: project)
-        let documents = try await write(
-          databases.isEmpty ? [DatabaseName(project: project)] : databases,
-          to: documentsPath,
-          name: Self.documentsFolder
-        )
+        let main = DatabaseName(project: project)
+        let documents: Int
+        switch form {
+        case .hearth:
+          documents = try await write(
+            databases.isEmpty ? [main] : databases,
+            to: documentsPath,
+            name: Self.documentsFolder
+          )
+        case .firebase:
+          if let other = databases.first(where: { $0 != main }) {
+            throw StatusError(
+              .failedPrecondition,
+              "The form of Firebase holds the database (default) only, and there are documents in "
+                + "\(other.database); export without --format."
+            )
+          }
+          documents = try await writeOfficial(
+            main,
+            to: documentsPath,
+            name: Self.documentsFolder
+          )
+        }
         let authPath = try destination.makeFolder(AccountFile.folder)
         let users = try await AccountFile.write(accounts, to: authPath)
         let vectorsPath = try destination.makeFolder(Self.vectorsFolder)
@@ -107,7 +135,8 @@ package struct DataExporter: Sendable {
           )
         )
         try Self.write(metadata, to: "\(destination.workPath)/\(ExportMetadata.fileName)")
-        try destination.publish(folders: [documentsPath, authPath, vectorsPath])
+        let inner = form == .firebase ? OfficialExportWriter.folders(in: documentsPath) : []
+        try destination.publish(folders: inner + [documentsPath, authPath, vectorsPath])
         return Summary(path: destination.path, documents: documents, users: users, vectors: vectors)
       }
     }
@@ -141,6 +170,22 @@ package struct DataExporter: Sendable {
     }
     try Self.write(metadata, to: "\(folder)/\(Self.metadataName(name))")
     return metadata.databases.reduce(0) { $0 + $1.documents }
+  }
+
+  private func writeOfficial(
+    _ database: DatabaseName,
+    to folder: String,
+    name: String
+  ) async throws -> Int {
+    let time = try await store.readTime()
+    let writer = try OfficialExportWriter(folder: folder, name: name, fileBytesMax: fileBytesMax)
+    var next: [UInt8]?
+    repeat {
+      let page = try await page(of: database, from: next, at: time)
+      for document in page.documents { try writer.append(document) }
+      next = page.next
+    } while next != nil
+    return try writer.finish(from: time, to: time)
   }
 
   private func page(

@@ -21,6 +21,8 @@ package final class DataImporter: Sendable {
   private let project: String
   private let now: @Sendable () -> Timestamp
   private let isRunning = Mutex(false)
+  /// The progress of the import that runs.
+  package let progress = ImportProgress()
 
   /// Creates an importer into the suite's data; documents of other projects are moved to `project`.
   package init(
@@ -83,7 +85,8 @@ package final class DataImporter: Sendable {
     return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
   }
 
-  /// Imports a folder that `DataExporter` has written, or a file of documents written by hand.
+  /// Imports an export of Hearth, of the official emulator or of `gcloud firestore export`, or a
+  /// file of documents written by hand.
   ///
   /// Throws before it writes anything if the export is incomplete or a vector index does not fit.
   /// The error of a damaged file names the file and the line. Throws `ABORTED` while another import
@@ -92,7 +95,10 @@ package final class DataImporter: Sendable {
     guard isRunning.withLock({ $0.begin() }) else {
       throw StatusError(.aborted, "Another import is under way; wait for its end.")
     }
-    defer { isRunning.withLock { $0 = false } }
+    defer {
+      isRunning.withLock { $0 = false }
+      progress.end()
+    }
     return try await withTaskExecutorPreference(DiskExecutor.shared) {
       let path = URL(filePath: path).standardizedFileURL.path
       if SeedFile.isFile(path) { return try await importSeed(path, options) }
@@ -107,6 +113,7 @@ package final class DataImporter: Sendable {
       for database in try databases(of: source) {
         try database.forEach { _, document in try DocumentDatabase.check(document) }
       }
+      let officialDatabases = try check(source.official)
       try check(source.vectors, options)
       if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path)
@@ -114,6 +121,8 @@ package final class DataImporter: Sendable {
         if options.replaces { try await store.reset(database.name) }
         try await load(database, options, &summary)
       }
+      if options.replaces { for name in officialDatabases { try await store.reset(name) } }
+      try await load(source.official, options, &summary)
       if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
       try await source.accounts?.load(into: accounts)
       try await load(source.vectors, options, &summary)
@@ -145,6 +154,46 @@ package final class DataImporter: Sendable {
     }
     try await end()
     return summary
+  }
+
+  /// Checks every document of an official export and returns their databases.
+  private func check(_ export: OfficialExport?) throws -> [DatabaseName] {
+    guard let export else { return [] }
+    let documents = OfficialDocuments(export, project: project, time: now())
+    var databases: Set<DatabaseName> = []
+    while let document = try documents.next(check: DocumentDatabase.check) {
+      databases.insert(document.name.database)
+      try Task.checkCancellation()
+      progress.set(.checking, documents.bytesRead, of: export.bytes)
+    }
+    return databases.sorted { $0.description < $1.description }
+  }
+
+  private func load(
+    _ export: OfficialExport?,
+    _ options: Options,
+    _ summary: inout Summary
+  ) async throws {
+    guard let export else { return }
+    let documents = OfficialDocuments(export, project: project, time: now())
+    var batch: [FirestoreDocument] = []
+    var start = 0
+    while true {
+      let next = try documents.next()
+      let isFull =
+        batch.count >= Self.batchMax || documents.bytesRead - start >= Self.batchBytesMax
+      if let last = batch.last,
+        isFull || next?.name.database != last.name.database
+      {
+        summary.changedDocuments += try await load(batch, last.name.database, options)
+        summary.documents += batch.count
+        progress.set(.writing, documents.bytesRead, of: export.bytes)
+        start = documents.bytesRead
+        batch = []
+      }
+      guard let next else { return }
+      batch.append(next)
+    }
   }
 
   private func databases(of source: ExportSource) throws -> [ExportedDatabase] {

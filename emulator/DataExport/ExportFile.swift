@@ -46,6 +46,12 @@ final class ExportFileWriter {
     if buffer.count >= Self.bufferBytes { try flush() }
   }
 
+  /// Appends bytes of a format without lines.
+  func append(bytes: some Sequence<UInt8>) throws(StatusError) {
+    buffer.append(contentsOf: bytes)
+    if buffer.count >= Self.bufferBytes { try flush() }
+  }
+
   /// Writes the buffer and returns the file's metadata once all data are on disk.
   func finish() throws(StatusError) -> ExportedFile {
     try flush()

@@ -4,6 +4,8 @@ import StatusCodes
 /// The metadata of an export's folder; none of its data are read yet.
 struct ExportSource: Sendable {
   var documents: Documents?
+  /// The documents of an export by Google's tools.
+  var official: OfficialExport?
   /// The users of an export, which are read when they are checked.
   var accounts: AccountFile?
   var vectors: Vectors?
@@ -37,13 +39,17 @@ struct ExportSource: Sendable {
     let metadata: ExportMetadata = try Self.read(whole)
     for part in [metadata.firestore, metadata.vectors].compactMap(\.self) {
       try Self.checkInside(part.metadataFile, whole)
-      try add(metadataFile: "\(path)/\(part.metadataFile)")
+      let file = "\(path)/\(part.metadataFile)"
+      guard FileManager.default.fileExists(atPath: file) else {
+        throw StatusError(.notFound, "\(file) is missing; copy the whole folder.")
+      }
+      try add(metadataFile: file)
     }
     if let auth = metadata.auth {
       try Self.checkInside(auth.path, whole)
       accounts = try AccountFile(folder: "\(path)/\(auth.path)")
     }
-    guard documents != nil || vectors != nil || accounts != nil else {
+    guard documents != nil || official != nil || vectors != nil || accounts != nil else {
       throw StatusError(.notFound, "\(path) has no Firestore documents, users or vectors.")
     }
   }
@@ -52,6 +58,10 @@ struct ExportSource: Sendable {
     struct Head: Decodable {
       var format: String
       var version: Int
+    }
+    if OfficialExport.isMetadata(path) {
+      official = try OfficialExport(metadataFile: path)
+      return
     }
     let folder = URL(filePath: path).deletingLastPathComponent().path
     let head: Head = try Self.read(path)

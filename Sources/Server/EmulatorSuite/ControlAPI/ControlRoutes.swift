@@ -171,6 +171,7 @@ extension ControlAPI {
       try await $0.releaseWorker($1.captures[0])
     },
     ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
+    ControlRoute(.get, "hearth/v1/import") { api, _ in try api.transfer.progress() },
     ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
   ]
 }

@@ -33,7 +33,13 @@ struct DataTransfer: Sendable {
   /// Handles `POST /hearth/v1/export`.
   func export(_ request: Request) async throws -> Response {
     let body: ExportOrder = try await decode(request, as: #"{"path": "/absolute/path"}"#)
-    return try .json(encoding: try await export(to: body.path, replaces: body.force ?? false))
+    return try .json(
+      encoding: try await export(
+        to: body.path,
+        replaces: body.force ?? false,
+        form: try form(body.format)
+      )
+    )
   }
 
   /// Handles `POST /hearth/v1/import`.
@@ -54,10 +60,33 @@ struct DataTransfer: Sendable {
     return try .json(encoding: TransferSummary(summary))
   }
 
+  /// Handles `GET /hearth/v1/import`: the progress of the import that runs.
+  func progress() throws -> Response {
+    try .json(encoding: TransferProgress(text: importer.progress.part?.description))
+  }
+
+  private func form(_ name: String?) throws -> DataExporter.Form {
+    guard let name else { return .hearth }
+    guard let form = DataExporter.Form(rawValue: name) else {
+      let names = DataExporter.Form.allCases.map(\.rawValue).joined(separator: ", ")
+      throw StatusError.invalidArgument("\"\(name)\" is not a format; the formats are \(names).")
+    }
+    return form
+  }
+
   /// Exports all data of the suite's project.
-  func export(to path: String, replaces: Bool) async throws -> TransferSummary {
+  func export(
+    to path: String,
+    replaces: Bool,
+    form: DataExporter.Form = .hearth
+  ) async throws -> TransferSummary {
     try checkAbsolute(path)
-    let summary = try await exporter.exportAll(of: project, to: path, replaces: replaces)
+    let summary = try await exporter.exportAll(
+      of: project,
+      to: path,
+      replaces: replaces,
+      form: form
+    )
     logger.notice(
       "Data exported",
       metadata: [

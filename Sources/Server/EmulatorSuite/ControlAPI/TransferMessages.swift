@@ -4,11 +4,20 @@ package struct ExportOrder: Codable, Sendable, Hashable {
   package var path: String
   /// True if an existing export may be replaced; nil means false.
   package var force: Bool?
+  /// The form of the documents: `hearth` or `firebase`; nil means `hearth`.
+  package var format: String?
 
-  package init(path: String, force: Bool) {
+  package init(path: String, force: Bool, format: String) {
     self.path = path
     self.force = force
+    self.format = format
   }
+}
+
+/// The progress of an import that takes long.
+package struct TransferProgress: Codable, Sendable, Hashable {
+  /// The progress in words, such as `checking, 40%`; nil while nothing is imported.
+  package var text: String?
 }
 
 /// The request that `hearth import` sends to the hub.

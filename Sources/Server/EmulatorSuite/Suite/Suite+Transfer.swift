@@ -28,8 +28,23 @@ extension Suite {
     if folder == configuration.exportFolder, !FileManager.default.fileExists(atPath: folder) {
       return report(.importSkipped(folder: folder))
     }
-    report(.imported(TransferSummary(try await importer.import(folder, .init()))))
+    let summary = try await withThrowingTaskGroup(of: DataImporter.Summary?.self) { group in
+      group.addTask { try await importer.import(folder, .init()) }
+      group.addTask { [self] in
+        // A cancelled sleep means that the import has ended.
+        while (try? await Task.sleep(for: Self.importReportInterval)) != nil {
+          if let part = importer.progress.part { report(.importProgress(part.description)) }
+        }
+        return nil
+      }
+      defer { group.cancelAll() }
+      while let ended = try await group.next() { if let ended { return ended } }
+      throw CancellationError()
+    }
+    report(.imported(TransferSummary(summary)))
   }
+
+  private static let importReportInterval = Duration.seconds(2)
 
   /// Writes the export that the configuration asks for on exit.
   func exportAtEnd(_ exporter: DataExporter) async throws {

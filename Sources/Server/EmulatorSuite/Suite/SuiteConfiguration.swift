@@ -149,6 +149,8 @@ package struct SuiteConfiguration: Sendable {
 package enum SuiteReport: Sendable {
   /// An import of an earlier run was interrupted.
   case importUnfinished(folder: String, startTime: String)
+  /// The export that the configuration names is being imported; the progress in words.
+  case importProgress(String)
   /// The export that the configuration names has been imported.
   case imported(TransferSummary)
   /// There is no export to import yet; the suite will write it when it stops.

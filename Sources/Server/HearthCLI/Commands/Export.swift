@@ -16,6 +16,7 @@ struct Export: AsyncParsableCommand {
 
         hearth export ./seed            a new folder
         hearth export ./seed --force    replaces the export that is there
+        hearth export ./seed --format firebase    for the official emulator
         hearth start --ephemeral --import ./seed --export-on-exit
       """
   )
@@ -28,13 +29,29 @@ struct Export: AsyncParsableCommand {
   @Flag(help: "Replace the export that is there; anything else than an export never is.")
   var force = false
 
+  @Option(
+    help: ArgumentHelp(
+      "The form of the documents: hearth, or firebase for the official emulator.",
+      discussion: """
+        The form of Firebase is binary, lacks the times of documents and holds the database \
+        (default) only. The official emulator reads it with --import-data, Firebase's tools with \
+        --import.
+        """
+    )
+  )
+  var format = Form.hearth
+
+  enum Form: String, ExpressibleByArgument, CaseIterable {
+    case hearth, firebase
+  }
+
   func run() async throws {
     let client = try await suite.connect()
     let summary: TransferSummary
     do {
       summary = try await client.transfer(
         "/hearth/v1/export",
-        ExportOrder(path: absolutePath(folder), force: force)
+        ExportOrder(path: absolutePath(folder), force: force, format: format.rawValue)
       )
     } catch let failure as CommandError
       where failure.message.hasSuffix("already holds an export.")

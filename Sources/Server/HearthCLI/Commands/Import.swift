@@ -8,6 +8,8 @@ struct Import: AsyncParsableCommand {
     abstract: "Read an export's documents, users and vectors into the running suite.",
     usage: "hearth import <folder|file> [--fire-triggers] [--replace] [<options>]",
     discussion: """
+      An export of `hearth export`, of the official emulator (Firebase's tools) or of \
+      `gcloud firestore export`, or a file of JSON. \
       The export is checked as a whole before anything is written: format, counts, checksums and \
       every line; a fault is named with its file and line. Documents keep the times they were \
       created and updated. Those of the same name are replaced, all others stay; --replace first \
@@ -30,7 +32,7 @@ struct Import: AsyncParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The folder that `hearth export` wrote, or a JSON file of documents.",
+      "The folder of an export, or a JSON file of documents.",
       valueName: "folder|file"
     )
   )
@@ -48,12 +50,35 @@ struct Import: AsyncParsableCommand {
       try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")
     }
     let client = try await suite.connect()
-    let summary = try await client.transfer(
-      "/hearth/v1/import",
-      ImportOrder(path: absolutePath(folder), fireTriggers: fireTriggers, replace: replace)
+    let order = ImportOrder(
+      path: absolutePath(folder),
+      fireTriggers: fireTriggers,
+      replace: replace
     )
+    let summary = try await withThrowingTaskGroup(of: TransferSummary?.self) { group in
+      group.addTask { try await client.transfer("/hearth/v1/import", order) }
+      group.addTask {
+        await Self.report(client)
+        return nil
+      }
+      defer { group.cancelAll() }
+      while let ended = try await group.next() { if let ended { return ended } }
+      throw CancellationError()
+    }
     Terminal.print(Self.text(summary))
   }
+
+  /// Prints the progress of a long import every few seconds, until cancelled.
+  private static func report(_ client: ControlClient) async {
+    // A cancelled sleep means that the import has ended.
+    while (try? await Task.sleep(for: reportInterval)) != nil {
+      // Errors are ignored here, because the import itself reports them.
+      let progress = try? await client.get("/hearth/v1/import", as: TransferProgress.self)
+      if let text = progress?.text { Terminal.note("The import continues: \(text).") }
+    }
+  }
+
+  private static let reportInterval = Duration.seconds(2)
 
   /// Formats the result of an import.
   static func text(_ summary: TransferSummary) -> String {

@@ -21,6 +21,7 @@ struct StartReport: Sendable {
     case .listening:
       for (text, level) in notesOnceUp { note(text, level) }
       note("The services are up.")
+    case .importProgress(let text): note("  Importing: \(text)", .info)
     case .imported(let summary): note(Import.text(summary))
     case .importSkipped(let folder):
       note("Nothing to import: there is no \(folder) yet; it is written at the end.")

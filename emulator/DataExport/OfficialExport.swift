@@ -1,0 +1,239 @@
+import DocumentModel
+import Foundation
+import StatusCodes
+
+/// The documents of an export by the official emulator or by `gcloud firestore export`.
+///
+/// The overall metadata, a LevelDB log, name the metadata of the kinds, plain messages, which name
+/// the files with the documents. The documents may be of several databases.
+struct OfficialExport: Sendable {
+  /// The absolute paths of the files with the documents.
+  var files: [String]
+  /// The total size of the files.
+  var bytes: Int
+
+  private static let metadataBytesMax = 64 << 20
+  /// The first record of overall metadata: the version of the format.
+  static let version: [UInt8] = Array("3".utf8)
+
+  /// Reads the metadata whose path is given; throws `INVALID_ARGUMENT` or `NOT_FOUND` with the file.
+  init(metadataFile path: String) throws {
+    files = []
+    bytes = 0
+    let folder = URL(filePath: path).deletingLastPathComponent().path
+    let overall = try LevelDBLogReader(path: path)
+    guard let version = try overall.next(), version == Self.version else {
+      throw StatusError(
+        .unimplemented,
+        "\(path) is no metadata of an export of version 3, which is known here; export again with "
+          + "current tools."
+      )
+    }
+    while let record = try overall.next() {
+      for kind in try Self.paths(in: record[...], message: 1, path: 2, of: path) {
+        try Self.checkInside(kind, path)
+        try add(kindMetadataFile: "\(folder)/\(kind)")
+      }
+    }
+  }
+
+  /// Returns true if a file of metadata has Google's format rather than Hearth's, which is JSON.
+  static func isMetadata(_ path: String) -> Bool {
+    guard let file = FileHandle(forReadingAtPath: path) else { return false }
+    defer { try? file.close() }
+    let start = (try? file.read(upToCount: 64)) ?? Data()
+    return start.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } != UInt8(ascii: "{")
+  }
+
+  private mutating func add(kindMetadataFile path: String) throws {
+    guard let data = FileManager.default.contents(atPath: path),
+      data.count <= Self.metadataBytesMax
+    else {
+      throw StatusError(
+        .notFound,
+        "\(path), which the export's metadata name, is missing; copy the whole folder."
+      )
+    }
+    let folder = URL(filePath: path).deletingLastPathComponent().path
+    for name in try Self.paths(in: Array(data)[...], message: 2, path: 2, of: path) {
+      try Self.checkInside(name, path)
+      let file = "\(folder)/\(name)"
+      let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+      guard let size = attributes?[.size] as? Int else {
+        throw StatusError(
+          .notFound,
+          "\(file), which the export's metadata name, is missing; copy the whole folder."
+        )
+      }
+      files.append(file)
+      bytes += size
+    }
+  }
+
+  private static func checkInside(_ path: String, _ file: String) throws(StatusError) {
+    guard !path.isEmpty, !path.hasPrefix("/"), !path.split(separator: "/").contains("..") else {
+      throw .invalidArgument("\(file): \(path) leads out of the folder.")
+    }
+  }
+
+  /// Returns a text member of each message of a repeated field.
+  private static func paths(
+    in bytes: ArraySlice<UInt8>,
+    message: Int,
+    path: Int,
+    of file: String
+  ) throws(StatusError) -> [String] {
+    var found: [String] = []
+    do {
+      var fields = WireFields(bytes)
+      while let (number, value) = try fields.next() {
+        guard number == message, case .bytes(let inner) = value else { continue }
+        var members = WireFields(inner)
+        while let (number, value) = try members.next() {
+          guard number == path, case .bytes(let text) = value else { continue }
+          found.append(String(decoding: text, as: UTF8.self))
+        }
+      }
+    } catch {
+      throw .invalidArgument("\(file) holds no metadata of an export: \(error.statusMessage).")
+    }
+    return found
+  }
+}
+
+/// A reader of the documents of an official export, file after file.
+final class OfficialDocuments {
+  private var files: ArraySlice<String>
+  private let project: String
+  private let time: Timestamp
+  private var log: LevelDBLogReader?
+  private var bytesBefore = 0
+
+  /// Creates a reader at the first document; documents move to `project` and get `time` as times.
+  init(_ export: OfficialExport, project: String, time: Timestamp) {
+    files = export.files[...]
+    self.project = project
+    self.time = time
+  }
+
+  /// The number of bytes of all files that have been read.
+  var bytesRead: Int { bytesBefore + (log?.bytesRead ?? 0) }
+
+  /// Returns the next document; nil after the last one.
+  ///
+  /// Throws `INVALID_ARGUMENT` with the file and the position of a record that is no document.
+  func next(
+    check: (FirestoreDocument) throws(StatusError) -> Void = { _ throws(StatusError) in }
+  ) throws(StatusError) -> FirestoreDocument? {
+    while true {
+      guard let log else {
+        guard let file = files.popFirst() else { return nil }
+        self.log = try LevelDBLogReader(path: file)
+        continue
+      }
+      guard let record = try log.next() else {
+        bytesBefore += log.bytesRead
+        self.log = nil
+        continue
+      }
+      do {
+        let document = try EntityRecord.document(record, time: time)
+        let moved = document.moved(from: document.name.database.project, to: project)
+        try check(moved)
+        return moved
+      } catch {
+        throw log.damaged(error.statusMessage)
+      }
+    }
+  }
+}
+
+/// A writer of documents in the form of the official emulator's exports.
+final class OfficialExportWriter {
+  /// The path of the kinds' folder below the export's, and the name of its metadata.
+  private static let kinds = "all_namespaces/all_kinds"
+  private static let kindsMetadata = "all_namespaces_all_kinds.export_metadata"
+
+  private let folder: String
+  private let name: String
+  private let fileBytesMax: Int
+  private var writer: LevelDBLogWriter?
+  private var files: [String] = []
+  private var documents = 0
+  private var bytes = 0
+
+  /// Creates a writer to an existing folder, whose export gets `name`.
+  init(folder: String, name: String, fileBytesMax: Int) throws {
+    self.folder = folder
+    self.name = name
+    self.fileBytesMax = fileBytesMax
+    try FileManager.default.createDirectory(
+      atPath: "\(folder)/\(Self.kinds)",
+      withIntermediateDirectories: true
+    )
+  }
+
+  /// The folders below an export's folder, inner ones first.
+  static func folders(in folder: String) -> [String] {
+    ["\(folder)/all_namespaces/all_kinds", "\(folder)/all_namespaces"]
+  }
+
+  func append(_ document: FirestoreDocument) throws {
+    if let full = writer, full.size >= fileBytesMax { try end(full) }
+    let writer = try self.writer ?? begin()
+    try writer.append(EntityRecord.bytes(document))
+    documents += 1
+  }
+
+  /// Ends the files, writes the metadata and returns the number of documents.
+  ///
+  /// `start` and `end` are the times of the export.
+  func finish(from start: Timestamp, to end: Timestamp) throws -> Int {
+    try self.end(try writer ?? begin())
+    var kind = WireWriter()
+    var times = WireWriter()
+    times.bytes(1, Array(name.utf8))
+    times.number(2, UInt64(bitPattern: start.microseconds))
+    times.number(3, UInt64(bitPattern: end.microseconds))
+    kind.bytes(1, times.bytes)
+    for file in files {
+      var output = WireWriter()
+      output.bytes(1, [])
+      output.bytes(2, Array(file.utf8))
+      kind.bytes(2, output.bytes)
+    }
+    let metadata = try ExportFileWriter(path: "\(folder)/\(Self.kinds)/\(Self.kindsMetadata)")
+    try metadata.append(bytes: kind.bytes)
+    _ = try metadata.finish()
+
+    var head = WireWriter()
+    head.number(1, 2)
+    head.number(3, 3)
+    var part = WireWriter()
+    part.bytes(1, head.bytes)
+    part.bytes(2, Array("\(Self.kinds)/\(Self.kindsMetadata)".utf8))
+    part.number(3, UInt64(documents))
+    part.number(4, UInt64(bytes))
+    var record = WireWriter()
+    record.bytes(1, part.bytes)
+    let overall = try LevelDBLogWriter(path: "\(folder)/\(name)\(DocumentMetadata.suffix)")
+    try overall.append(OfficialExport.version)
+    try overall.append(record.bytes)
+    try overall.finish()
+    return documents
+  }
+
+  private func begin() throws -> LevelDBLogWriter {
+    let file = "output-\(files.count)"
+    let writer = try LevelDBLogWriter(path: "\(folder)/\(Self.kinds)/\(file)")
+    files.append(file)
+    self.writer = writer
+    return writer
+  }
+
+  private func end(_ writer: LevelDBLogWriter) throws {
+    bytes += writer.size
+    try writer.finish()
+    self.writer = nil
+  }
+}
