@@ -90,7 +90,7 @@ def is_refused(done, code, *words):
     ("start --export-on-exit --ephemeral", 2, ["--export-on-exit needs a folder"]),
     ("call echo --data @nowhere.json", 2, ["--data: the file nowhere.json cannot be read"]),
     ("rules check --rules nowhere.rules", 1, ["nowhere.rules cannot be read"]),
-    ("rules check", 1, ["name one with --rules, or in firebase.json"]),
+    ("rules check", 1, ["name a file with --rules"]),
     ("functions config get", 1, ["firebase.json"]),
     ("exec", 2, ["hearth exec -- pytest"]),
 ])

@@ -148,7 +148,9 @@ struct Doctor: AsyncParsableCommand {
       return Finding(
         "security rules",
         .fix,
-        "\(path) cannot be read; write it, or correct firestore.rules in firebase.json"
+        FileManager.default.fileExists(atPath: path)
+          ? "\(path) cannot be read; give its owner the right to, or name another file"
+          : "\(path) is missing; write it, or correct firestore.rules in firebase.json"
       )
     }
   }
