@@ -1,5 +1,7 @@
 import DocumentModel
+import DocumentStore
 import Foundation
+import Identity
 import StatusCodes
 import TestSupport
 import Testing
