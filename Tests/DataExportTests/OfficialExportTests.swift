@@ -130,16 +130,49 @@ struct OfficialExportTests {
     }
   }
 
-  @Test("A file that ends early is refused, except between two records")
+  @Test("A file that ends early is refused, also between two records")
   func truncated() async throws {
     try await export([document("c/a", ["s": .string("hello")]), document("c/b")])
     let whole = try #require(FileManager.default.contents(atPath: output))
     let ends = try recordEnds()
 
-    for count in 1..<whole.count where !ends.contains(count) {
+    for count in 0..<whole.count {
       try whole.prefix(count).write(to: URL(filePath: output))
-      #expect(try await refusal().contains("ends in the middle"), "\(count) bytes")
+      let reason = ends.contains(count) ? "promises 2 documents" : "ends in the middle"
+      #expect(try await refusal().contains(reason), "\(count) bytes")
     }
+  }
+
+  @Test("Zeros in the place of records are refused, with or without data behind them")
+  func zeros() async throws {
+    try await export([document("c/a", ["s": .string("hello")]), document("c/b")])
+    let whole = try #require(FileManager.default.contents(atPath: output))
+
+    try Data(count: whole.count).write(to: URL(filePath: output))
+    #expect(try await refusal().contains("promises 2 documents, but its files have 0"))
+    try (Data(count: 10) + whole.dropFirst(10)).write(to: URL(filePath: output))
+    #expect(try await refusal().contains("zeros stand where a record begins"))
+  }
+
+  @Test("The position of a damaged record is that of its beginning")
+  func position() async throws {
+    try await export([document("c/a", ["s": .string(String(repeating: "x", count: 100_000))])])
+    var whole = try #require(FileManager.default.contents(atPath: output))
+    whole[90_000] ^= 1
+    try whole.write(to: URL(filePath: output))
+
+    #expect(try await refusal().contains("output-0, record at byte 0: its checksum differs"))
+  }
+
+  @Test("The metadata file stands for its folder, also under its bare name")
+  func metadataFile() async throws {
+    try await export([document("c/a")])
+    let documents = path + "/firestore_export"
+    let file = documents + "/firestore_export.overall_export_metadata"
+    #expect(try await Fixture().importer.import(file, .init()).documents == 1)
+
+    try FileManager.default.moveItem(atPath: file, toPath: documents + "/overall_export_metadata")
+    #expect(try await Fixture().importer.import(documents, .init()).documents == 1)
   }
 
   private func recordEnds() throws -> Set<Int> {
@@ -211,7 +244,8 @@ struct OfficialExportTests {
     #expect(refusal([property("a", meaning: 99)]) == "a property of the unknown meaning 99")
     #expect(refusal([property("a", meaning: 7)]) == "the value of a has an unknown form")
     #expect(refusal([property("a"), property("a")]) == "two properties a that are no array")
-    #expect(refusal([[0x08, 0x00]]).contains("unknown meaning 0"))
+    #expect(refusal([property("a", meaning: 0)]) == "was read")
+    #expect(refusal([[0x08, 0x00]]) == "a property without a name")
   }
 
   @Test("Maps that are nested endlessly are refused, not followed")

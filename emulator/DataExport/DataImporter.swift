@@ -101,7 +101,9 @@ package final class DataImporter: Sendable {
     }
     return try await withTaskExecutorPreference(DiskExecutor.shared) {
       let path = URL(filePath: path).standardizedFileURL.path
-      if SeedFile.isFile(path) { return try await importSeed(path, options) }
+      if !ExportSource.isMetadataFile(path), SeedFile.isFile(path) {
+        return try await importSeed(path, options)
+      }
       let source = try ExportSource(path: path)
       var summary = Summary(
         path: path,
@@ -161,11 +163,14 @@ package final class DataImporter: Sendable {
     guard let export else { return [] }
     let documents = OfficialDocuments(export, project: project, time: now())
     var databases: Set<DatabaseName> = []
+    var count = 0
     while let document = try documents.next(check: DocumentDatabase.check) {
+      count += 1
       databases.insert(document.name.database)
       try Task.checkCancellation()
       progress.set(.checking, documents.bytesRead, of: export.bytes)
     }
+    try export.check(documents: count)
     return databases.sorted { $0.description < $1.description }
   }
 

@@ -137,6 +137,7 @@ enum EntityRecord {
       var fields = WireFields(bytes)
       while let (number, value) = try fields.next() {
         switch (number, value) {
+        case (Field.Property.meaning, .number(0)): break
         case (Field.Property.meaning, .number(let number)):
           guard let known = Meaning(rawValue: number) else {
             throw .invalidArgument("a property of the unknown meaning \(number)")

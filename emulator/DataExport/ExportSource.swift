@@ -27,8 +27,13 @@ struct ExportSource: Sendable {
   /// Throws `NOT_FOUND` if there is no export, `INVALID_ARGUMENT` for invalid metadata, and
   /// `UNIMPLEMENTED` for unknown versions and formats.
   init(path: String) throws {
-    try ExportDestination.restore(path)
     var isFolder: ObjCBool = false
+    let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+    if exists, !isFolder.boolValue, Self.isMetadataFile(path) {
+      try add(metadataFile: path)
+      return
+    }
+    try ExportDestination.restore(path)
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue
     else { throw StatusError(.notFound, "There is no folder \(path) to import.") }
     let whole = "\(path)/\(ExportMetadata.fileName)"
@@ -52,6 +57,12 @@ struct ExportSource: Sendable {
     guard documents != nil || official != nil || vectors != nil || accounts != nil else {
       throw StatusError(.notFound, "\(path) has no Firestore documents, users or vectors.")
     }
+  }
+
+  /// Returns true if a path is that of the metadata of one service, as Google's tools name it.
+  static func isMetadataFile(_ path: String) -> Bool {
+    let name = path.split(separator: "/").last ?? ""
+    return name.hasSuffix(DocumentMetadata.suffix) || name == DocumentMetadata.suffix.dropFirst()
   }
 
   private mutating func add(metadataFile path: String) throws {
@@ -91,7 +102,7 @@ struct ExportSource: Sendable {
 
   private static func soleMetadataFile(in path: String) throws -> String {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-    let found = names.filter { $0.hasSuffix(DocumentMetadata.suffix) }
+    let found = names.filter { isMetadataFile($0) }
     guard found.count == 1, let name = found.first else {
       throw StatusError(
         .notFound,

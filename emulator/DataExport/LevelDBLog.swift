@@ -39,6 +39,8 @@ final class LevelDBLogReader {
   private var block: [UInt8] = []
   private var position = 0
   private var blockOffset = 0
+  /// True between the first and the last fragment of a record.
+  private var isInside = false
 
   /// Opens a file; throws `NOT_FOUND` if it is missing.
   init(path: String) throws(StatusError) {
@@ -63,13 +65,18 @@ final class LevelDBLogReader {
       }
       switch (kind, record == nil) {
       case (.full, true): return Array(data)
-      case (.first, true): record = Array(data)
+      case (.first, true):
+        record = Array(data)
+        isInside = true
       case (.middle, false), (.last, false):
         guard (record?.count ?? 0) + data.count <= LevelDBLog.recordBytesMax else {
           throw damaged("the record is longer than \(LevelDBLog.recordBytesMax) bytes")
         }
         record?.append(contentsOf: data)
-        if kind == .last { return record }
+        if kind == .last {
+          isInside = false
+          return record
+        }
       case (.full, false), (.first, false): throw damaged("the record before has no end")
       case (.middle, true), (.last, true): throw damaged("the record has no beginning")
       }
@@ -87,15 +94,18 @@ final class LevelDBLogReader {
         let isTruncated =
           position < block.count && block.count < LevelDBLog.blockBytes
           && block[position...].contains { $0 != 0 }
-        recordOffset = blockOffset + position
+        if !isInside { recordOffset = blockOffset + position }
         if isTruncated { throw damaged("the file ends in the middle of a record") }
         guard try readBlock() else { return nil }
         continue
       }
-      recordOffset = blockOffset + position
+      if !isInside { recordOffset = blockOffset + position }
       let header = block[position..<position + LevelDBLog.headerBytes]
       // A writer that reserved its file leaves zeros at the end of a block.
       if header.allSatisfy({ $0 == 0 }) {
+        guard block[position...].allSatisfy({ $0 == 0 }) else {
+          throw damaged("zeros stand where a record begins, so the file is damaged; export again")
+        }
         position = block.count
         continue
       }

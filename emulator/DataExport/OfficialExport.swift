@@ -11,15 +11,24 @@ struct OfficialExport: Sendable {
   var files: [String]
   /// The total size of the files.
   var bytes: Int
+  /// The path of the overall metadata.
+  var metadataFile: String
+  /// The number of documents that the metadata promise; nil if a part of them names none.
+  ///
+  /// A LevelDB log that was cut between two records is a valid log, so only this number tells.
+  var documents: Int? = 0
 
   private static let metadataBytesMax = 64 << 20
+  /// The maximum number of documents of a part, so that sums of hostile numbers do not overflow.
+  private static let documentsMax: UInt64 = 1 << 40
   /// The first record of overall metadata: the version of the format.
   static let version: [UInt8] = Array("3".utf8)
 
-  /// Reads the metadata whose path is given; throws `INVALID_ARGUMENT` or `NOT_FOUND` with the file.
+  /// Reads the metadata at a path; throws `INVALID_ARGUMENT` or `NOT_FOUND` naming the file.
   init(metadataFile path: String) throws {
     files = []
     bytes = 0
+    metadataFile = path
     let folder = URL(filePath: path).deletingLastPathComponent().path
     let overall = try LevelDBLogReader(path: path)
     guard let version = try overall.next(), version == Self.version else {
@@ -29,12 +38,56 @@ struct OfficialExport: Sendable {
           + "current tools."
       )
     }
+    var hasParts = false
     while let record = try overall.next() {
+      hasParts = true
+      documents = try Self.documents(in: record[...], of: path).flatMap { count in
+        documents.map { $0 + count }
+      }
       for kind in try Self.paths(in: record[...], message: 1, path: 2, of: path) {
         try Self.checkInside(kind, path)
         try add(kindMetadataFile: "\(folder)/\(kind)")
       }
     }
+    // The official emulator writes an empty second record for an empty database.
+    guard hasParts else {
+      throw StatusError.invalidArgument(
+        "\(path) ends after the version of its format; copy the whole folder again."
+      )
+    }
+  }
+
+  /// Returns the documents that the parts of a record promise; nil if one names no plain number.
+  private static func documents(
+    in record: ArraySlice<UInt8>,
+    of file: String
+  ) throws(StatusError) -> Int? {
+    var sum: Int? = 0
+    do {
+      var fields = WireFields(record)
+      while let (number, value) = try fields.next() {
+        guard number == 1, case .bytes(let part) = value else { continue }
+        var count: Int?
+        var members = WireFields(part)
+        while let (number, value) = try members.next() {
+          if number == 3, case .number(let bits) = value, bits <= documentsMax { count = Int(bits) }
+        }
+        guard let count else { return nil }
+        sum = sum.map { $0 + count }
+      }
+    } catch {
+      throw .invalidArgument("\(file) holds no metadata of an export: \(error.statusMessage).")
+    }
+    return sum
+  }
+
+  /// Throws if the files had another number of documents than the metadata promise.
+  func check(documents found: Int) throws(StatusError) {
+    guard let documents, documents != found else { return }
+    throw .invalidArgument(
+      "\(metadataFile) promises \(documents) documents, but its files have \(found); a file was cut "
+        + "or emptied; copy the whole folder again."
+    )
   }
 
   /// Returns true if a file of metadata has Google's format rather than Hearth's, which is JSON.

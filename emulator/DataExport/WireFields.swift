@@ -25,7 +25,9 @@ struct WireFields {
     self.bytes = bytes
   }
 
-  /// Returns the next field; nil at the end. Throws `INVALID_ARGUMENT` for malformed bytes.
+  /// Returns the next field; nil at the end.
+  ///
+  /// Throws `INVALID_ARGUMENT` for malformed bytes.
   mutating func next() throws(StatusError) -> (number: Int, value: Value)? {
     guard !bytes.isEmpty else { return nil }
     let key = try varint()

@@ -21,11 +21,20 @@ rm -rf "$new"
 include=$new/$name.artifactbundle/include
 mkdir -p "$include" "$new/Sources/SystemLibraries"
 
-cp "$built/lib$name.a" "$new/$name.artifactbundle/"
+# One object for each module, because a linker takes from an archive only the objects that others
+# name. It would leave out those of a module with conformances that are looked up at run time.
+objects=$built/$name.product/Objects.LinkFileList
+modules=$(sed -n 's|.*/\([A-Za-z0-9_]*\)\.build/.*|\1|p' "$objects" | sort -u)
+mkdir "$new/objects"
+for module in $modules; do
+  grep "/$module\.build/" "$objects" >"$new/objects/$module.list"
+  ld -r -o "$new/objects/$module.o" "@$new/objects/$module.list"
+done
+ar crs "$new/$name.artifactbundle/lib$name.a" "$new"/objects/*.o
+rm -r "$new/objects"
 
 # The Swift modules of the library's targets.
-sed -n "s|.*/\([A-Za-z0-9_]*\)\.build/.*|\1|p" "$built/$name.product/Objects.LinkFileList" |
-  sort -u | while read -r module; do
+for module in $modules; do
   for kind in swiftmodule swiftdoc; do
     [ ! -e "$built/Modules/$module.$kind" ] || cp "$built/Modules/$module.$kind" "$include/"
   done
@@ -86,7 +95,8 @@ let package = Package(
       name: "SystemLibraries",
       dependencies: ["$name"],
       linkerSettings: [
-        "curl", "sqlite3", "z", "crypto", "FoundationInternationalization", "swiftRuntime",
+        "curl", "sqlite3", "z", "crypto", "Foundation", "FoundationInternationalization",
+        "FoundationNetworking", "swiftRuntime",
       ].map { .linkedLibrary(\$0) }
     ),
   ]
