@@ -67,7 +67,9 @@ def test_the_console_can_be_switched_off(tmp_path):
 def test_emulators_that_do_not_exist_are_named_once(tmp_path):
     settings(tmp_path, **own_ports(), storage={"port": 9199}, pubsub={"port": 8085})
 
-    with begun(tmp_path) as (_, notes):
+    with begun(tmp_path):
+        pass
+    with open(tmp_path / "notes", encoding="utf-8") as notes:
         named = [line for line in notes if "does not have" in line]
     assert len(named) == 1
     assert "pubsub, storage" in named[0]
@@ -78,6 +80,7 @@ def test_emulators_that_do_not_exist_are_named_once(tmp_path):
     ({"auth": {"host": "http://x"}}, "emulators.auth.host"),
     ({"auth": {"port": "9099"}}, "emulators.auth.port"),
     ({"hub": 4400}, "emulators.hub"),
+    ({"firestore": {"port": 8080.5}}, "8080.5"),
 ])
 def test_an_address_that_is_none_is_refused_by_name(tmp_path, emulators, text):
     settings(tmp_path, **emulators)

@@ -117,6 +117,7 @@ extension ControlAPI {
     ControlRoute(.get, "hearth/v1/triggers") { api, _ in
       try .json(encoding: api.triggersDescription())
     },
+    ControlRoute(.get, "hearth/v1/import") { api, _ in try api.transfer.progress() },
     ControlRoute(.get, "hearth/v1/logs") { try await $0.logLines($1.query, $1.client) },
     ControlRoute(.get, "hearth/v1/events") { try await $0.events($1.query) },
     ControlRoute(.get, "hearth/v1/events/*") { api, request in
@@ -171,7 +172,6 @@ extension ControlAPI {
       try await $0.releaseWorker($1.captures[0])
     },
     ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
-    ControlRoute(.get, "hearth/v1/import") { api, _ in try api.transfer.progress() },
     ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
   ]
 }

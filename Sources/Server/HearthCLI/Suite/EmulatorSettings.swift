@@ -27,7 +27,7 @@ struct EmulatorSettings: Decodable {
         // Firebase's older files say "error" or "warn", too.
         isSingleProject = (try? container.decode(Bool.self, forKey: name)) ?? true
       } else if let service = SuiteService(rawValue: name.stringValue) {
-        services[service] = try container.decode(Service.self, forKey: name)
+        services[service] = try container.decodeIfPresent(Service.self, forKey: name)
       } else {
         missing.append(name.stringValue)
       }

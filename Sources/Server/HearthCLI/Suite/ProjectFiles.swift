@@ -100,11 +100,12 @@ struct ProjectFiles {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
-    } catch DecodingError.dataCorrupted {
+    } catch DecodingError.dataCorrupted(let context) {
       // The second reading names the place; it may differ only if the file has changed since.
       let bytes = (try? Data(contentsOf: URL(filePath: path))).map { Array($0) } ?? []
       try JSONInput.check(bytes, name: path, remedy: "Correct it.", code: .failed)
-      throw CommandError("\(path) is not JSON; correct it.")
+      // A value that its type cannot hold, such as the port 8080.5; the description has the value.
+      throw CommandError("\(path) has a value that cannot be used: \(context.debugDescription)")
     } catch DecodingError.typeMismatch(_, let context) {
       let key = context.codingPath.map(\.stringValue).joined(separator: ".")
       let what = key.isEmpty ? "what it holds" : "\"\(key)\""
