@@ -80,7 +80,7 @@ def test_emulators_that_do_not_exist_are_named_once(tmp_path):
     ({"auth": {"host": "http://x"}}, "emulators.auth.host"),
     ({"auth": {"port": "9099"}}, "emulators.auth.port"),
     ({"hub": 4400}, "emulators.hub"),
-    ({"firestore": {"port": 8080.5}}, "8080.5"),
+    ({"firestore": {"port": 8080.5}}, "such as a port with a fraction"),
 ])
 def test_an_address_that_is_none_is_refused_by_name(tmp_path, emulators, text):
     settings(tmp_path, **emulators)

@@ -100,12 +100,14 @@ struct ProjectFiles {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
-    } catch DecodingError.dataCorrupted(let context) {
+    } catch DecodingError.dataCorrupted {
       // The second reading names the place; it may differ only if the file has changed since.
       let bytes = (try? Data(contentsOf: URL(filePath: path))).map { Array($0) } ?? []
       try JSONInput.check(bytes, name: path, remedy: "Correct it.", code: .failed)
-      // A value that its type cannot hold, such as the port 8080.5; the description has the value.
-      throw CommandError("\(path) has a value that cannot be used: \(context.debugDescription)")
+      // Foundation does not say which number its type cannot hold.
+      throw CommandError(
+        "\(path) has a number that cannot be used, such as a port with a fraction; correct it."
+      )
     } catch DecodingError.typeMismatch(_, let context) {
       let key = context.codingPath.map(\.stringValue).joined(separator: ".")
       let what = key.isEmpty ? "what it holds" : "\"\(key)\""
