@@ -298,7 +298,8 @@ def test_the_log_stays_where_it_is_read(page, sample):
     assert page.driver.execute_script(at_end)
     page.driver.execute_script("document.querySelector('.log').scrollTop = 100")
     sample.call("flood", {"lines": 3, "lineBytes": 10})
-    page.click("button", "Show 3 new lines")
+    # The last one tells how the invocation ended.
+    page.click("button", "Show 4 new lines")
     assert page.driver.execute_script(at_end)
     sample.call("flood", {"lines": 1, "lineBytes": 12})
     page.shows("0 xxxxxxxxxxxx", ".log")
@@ -372,7 +373,7 @@ def test_dead_events_and_crashes_are_wrong(page, sample):
     sample.call("leave", {"status": 3})
     page.open()
     page.shows("1 event is dead, of failForGood")
-    page.shows("The handler returned 500: The function failed.")
+    page.shows("The handler threw: failed as asked")
     page.shows("leave: a worker has crashed since the suite's start.")
     assert page.find(".problems a", "Events").get_attribute("href").endswith("#/events")
     page.click(".problems button", "Dismiss")

@@ -103,7 +103,7 @@ def test_without_a_chat_model_no_profile_is_made_and_the_log_says_why(suite, db,
     suite.settle()
 
     assert not db.document(f"clientProfiles/{world['trainer']}/clients/{world['client']}").get().exists
-    logs = suite.cli("functions", "logs", "extractProfileInfoOnMessage").stdout
+    logs = suite.cli("logs", "extractProfileInfoOnMessage", "--quiet").stdout
     line = next(line for line in logs.splitlines() if f"m-{world['suffix']}" in line)
     assert "no chat model is configured" in line
 
@@ -116,7 +116,7 @@ def test_writing_the_chat_ends_with_the_chat(suite, db, world):
     suite.settle()
 
     assert db.document(f"chats/{world['chat']}").get().update_time == written
-    logs = suite.cli("functions", "logs", "refreshChatMembers").stdout
+    logs = suite.cli("logs", "refreshChatMembers", "--quiet").stdout
     lines = [line for line in logs.splitlines() if world["chat"] in line]
     assert len(lines) == 2
     assert "it is new" in lines[0] and "its members are the same" in lines[1]
