@@ -179,8 +179,8 @@ def test_a_failed_event_shows_its_error(page):
     page.type("input", "f1", label="id")
     page.click("button", "Fire", exact=True)
     outcome(page, "Failed after")
-    page.shows("HTTP 500", ".outcome")
-    # Why is for the developer only; the function's log has it.
+    page.shows("failed as asked", ".outcome")
+    page.shows("SampleTriggers.swift:", ".outcome")
     page.shows("error=failed as asked", ".log")
 
 
