@@ -49,7 +49,7 @@ struct CommandLineTests {
   func standardProject() async throws {
     let temporary = ["TMPDIR": folder.path]
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project, ["--project", "demo-psst"], environment: temporary)
+    let suite = try SuiteProcess(project, ["--project", "demo-no-project"], environment: temporary)
     defer { suite.killHard() }
     let command = try await HearthCommand.run(
       ["functions", "list"],
