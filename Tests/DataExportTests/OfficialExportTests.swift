@@ -79,6 +79,36 @@ struct OfficialExportTests {
     #expect(try await fixture.importer.import(path, .init()).documents == 30)
   }
 
+  @Test("Names that are equal as text but not as bytes stay apart")
+  func canonicalNames() async throws {
+    let fields: MapValue = ["e\u{301}": .array([.integer(1)]), "\u{e9}": .array([.integer(2)])]
+    try await export([document("c/a", fields)])
+    let fixture = Fixture()
+    _ = try await fixture.importer.import(path, .init())
+
+    #expect(try await fixture.documents().map(\.fields) == [fields])
+  }
+
+  @Test("A file of documents that is a link or is named twice is refused")
+  func oddFiles() async throws {
+    try await export([document("c/a")])
+    let metadata =
+      (output as NSString).deletingLastPathComponent
+      + "/all_namespaces_all_kinds.export_metadata"
+    let once = try #require(FileManager.default.contents(atPath: metadata))
+    var again = WireWriter()
+    again.bytes(2, Array("output-0".utf8))
+    var twice = WireWriter()
+    twice.bytes(2, again.bytes)
+    try (once + Data(twice.bytes)).write(to: URL(filePath: metadata))
+    #expect(try await refusal().contains("twice"))
+
+    try once.write(to: URL(filePath: metadata))
+    try FileManager.default.removeItem(atPath: output)
+    try FileManager.default.createSymbolicLink(atPath: output, withDestinationPath: "/dev/zero")
+    #expect(try await refusal().contains("output-0"))
+  }
+
   @Test("Documents move to the suite's project, with their references")
   func otherProject() async throws {
     let target = DocumentName(database: database, path: ResourcePath(["c", "b"]))

@@ -88,23 +88,29 @@ enum EntityRecord {
     guard depth <= depthMax else {
       throw .invalidArgument("maps nested more than \(depthMax) times")
     }
-    var collected: [String: CollectedField] = [:]
+    // By UTF-8, because equal strings may be different names of fields.
+    var collected: [[UInt8]: CollectedField] = [:]
     var fields = WireFields(entity)
     while let (number, value) = try fields.next() {
       guard number == Field.Entity.property || number == Field.Entity.rawProperty,
         case .bytes(let bytes) = value
       else { continue }
       let property = try Property(bytes, depth: depth)
-      try collected[property.name, default: CollectedField()].add(property)
+      try collected[Array(property.name.utf8), default: CollectedField(name: property.name)].add(
+        property
+      )
     }
-    return MapValue(collected.lazy.map { ($0.key, $0.value.value) })
+    return MapValue(collected.values.lazy.map { ($0.name, $0.value) })
   }
 
   /// The properties of one name so far.
   private struct CollectedField {
+    let name: String
     private var single: FirestoreValue?
     private var elements: [FirestoreValue] = []
     private var numbers: [Double] = []
+
+    init(name: String) { self.name = name }
 
     mutating func add(_ property: Property) throws(StatusError) {
       switch (property.meaning, property.value) {
@@ -253,7 +259,9 @@ enum EntityRecord {
       segments += try self.segments(element, type: type, id: id, key: key)
     }
     let name = DocumentName(database: try database(reference), path: ResourcePath(segments))
-    guard name.path.isDocument else { throw .invalidArgument("a reference to no document") }
+    guard name.path.isDocument, DocumentName(name.description) == name else {
+      throw .invalidArgument("a reference to no document")
+    }
     return name
   }
 
@@ -293,7 +301,9 @@ enum EntityRecord {
         name.database = try text(bytes, "a database's id")
       }
     }
-    guard !name.project.isEmpty else { throw .invalidArgument("a key without a project") }
+    guard !name.project.isEmpty, DatabaseName(name.description) == name else {
+      throw .invalidArgument("a key without a project, or with a database that cannot be")
+    }
     return name
   }
 

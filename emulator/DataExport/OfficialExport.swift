@@ -18,6 +18,7 @@ struct OfficialExport: Sendable {
   /// A LevelDB log that was cut between two records is a valid log, so only this number tells.
   var documents: Int? = 0
 
+  private var named: Set<String> = []
   private static let metadataBytesMax = 64 << 20
   /// The maximum number of documents of a part, so that sums of hostile numbers do not overflow.
   private static let documentsMax: UInt64 = 1 << 40
@@ -99,8 +100,8 @@ struct OfficialExport: Sendable {
   }
 
   private mutating func add(kindMetadataFile path: String) throws {
-    guard let data = FileManager.default.contents(atPath: path),
-      data.count <= Self.metadataBytesMax
+    guard let size = Self.size(ofFile: path), size <= Self.metadataBytesMax,
+      let data = FileManager.default.contents(atPath: path)
     else {
       throw StatusError(
         .notFound,
@@ -111,16 +112,25 @@ struct OfficialExport: Sendable {
     for name in try Self.paths(in: Array(data)[...], message: 2, path: 2, of: path) {
       try Self.checkInside(name, path)
       let file = "\(folder)/\(name)"
-      let attributes = try? FileManager.default.attributesOfItem(atPath: file)
-      guard let size = attributes?[.size] as? Int else {
+      guard let size = Self.size(ofFile: file) else {
         throw StatusError(
           .notFound,
           "\(file), which the export's metadata name, is missing; copy the whole folder."
         )
       }
+      guard named.insert(file).inserted else {
+        throw StatusError.invalidArgument("\(path) names \(file) twice.")
+      }
       files.append(file)
       bytes += size
     }
+  }
+
+  /// Returns the size of a file; nil for a link, a device and what does not exist.
+  private static func size(ofFile path: String) -> Int? {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    guard attributes?[.type] as? FileAttributeType == .typeRegular else { return nil }
+    return attributes?[.size] as? Int
   }
 
   private static func checkInside(_ path: String, _ file: String) throws(StatusError) {

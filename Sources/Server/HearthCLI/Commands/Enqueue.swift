@@ -58,6 +58,9 @@ struct Enqueue: AsyncParsableCommand {
 
   func validate() throws {
     guard delay == nil || time == nil else { throw ValidationError("Give --in or --at, not both.") }
+    if let delay, let seconds = TimeSpan.seconds(delay), seconds > Self.delaySecondsMax {
+      throw ValidationError("--in is \(delay); a task is due within 30 days.")
+    }
     if let delay, TimeSpan.seconds(delay) == nil {
       throw ValidationError("--in is \"\(delay)\"; give a duration such as 30s, 5m, 2h or 1d.")
     }
@@ -65,6 +68,9 @@ struct Enqueue: AsyncParsableCommand {
       throw ValidationError("--at is \"\(time)\"; give a time such as 2026-12-01T08:00:00Z.")
     }
   }
+
+  /// The maximum delay of a task, as in Cloud Tasks.
+  private static let delaySecondsMax = 30.0 * 86_400
 
   func run() async throws {
     let data = try JSONInput.read(payload, option: "--data")
