@@ -46,6 +46,7 @@ extension BenchmarkRun {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let path = folder + "/firestore.rules"
     try rules.write(toFile: path, atomically: true, encoding: .utf8)
+    try Hearth.makeProject(of: folder)
     return (rules, path)
   }
 

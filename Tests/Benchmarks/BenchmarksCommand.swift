@@ -30,6 +30,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         vectors   100 000 vectors of 1536 numbers: written, searched, started with
         memory    resident memory before and after creates and gets
         million   a million documents: their size on disk and in memory, a start with them
+        imports   a gigabyte of documents in the form of Google's tools, imported at the start
 
       Without --only and --all it measures start, create, get, trigger, callable, cold, search, \
       auth and memory, in about two minutes. What fails, or a neighbour that hangs, is a line that says so; the \
@@ -44,7 +45,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
   @Option(help: "Scenarios to run, separated by commas.")
   var only: String?
 
-  @Flag(help: "All scenarios but vectors, nearest and million; it takes some minutes.")
+  @Flag(help: "All scenarios but vectors, nearest, million and imports; it takes some minutes.")
   var all = false
 
   @Option(help: "How long each load is measured.")
@@ -100,6 +101,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
     // Beside the binaries, because the temporary folder is not on a disk on some systems.
     let data = "\(folder)/benchmarks-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+    try Hearth.makeProject(of: data)
     defer {
       // Nothing in it is needed, and leftovers do no harm.
       try? FileManager.default.removeItem(atPath: data)

@@ -92,6 +92,9 @@ enum Metric: Hashable, Sendable {
   case millionMegabytesOnDisk
   case millionMegabytesInMemory
   case millionStartMilliseconds
+  case exportSeconds
+  case importSeconds
+  case importMegabytes
   case idleMegabytes
   case loadedMegabytes
   case workerMegabytes
@@ -150,6 +153,9 @@ enum Metric: Hashable, Sendable {
     case .millionMegabytesOnDisk: "disk for a million documents, MB"
     case .millionMegabytesInMemory: "memory after writing them, MB"
     case .millionStartMilliseconds: "start with them → first commit, ms"
+    case .exportSeconds: "export of a gigabyte, s"
+    case .importSeconds: "start that imports it, s"
+    case .importMegabytes: "most memory while importing, MB"
     case .idleMegabytes: "memory idle, MB"
     case .loadedMegabytes: "memory after the load, MB"
     case .workerMegabytes: "memory of an idle worker, MB"
@@ -169,7 +175,8 @@ enum Metric: Hashable, Sendable {
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
       .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99,
       .millionMegabytesOnDisk, .millionMegabytesInMemory, .millionStartMilliseconds,
-      .idleMegabytes, .loadedMegabytes, .workerMegabytes, .usersStartMilliseconds,
+      .exportSeconds, .importSeconds, .importMegabytes, .idleMegabytes, .loadedMegabytes,
+      .workerMegabytes, .usersStartMilliseconds,
       .usersMegabytes:
       true
     default: false
@@ -406,6 +413,9 @@ struct Comparison {
       Row(metric: .millionMegabytesOnDisk),
       Row(metric: .millionMegabytesInMemory),
       Row(metric: .millionStartMilliseconds, aim: .atMost(1000)),
+      Row(metric: .exportSeconds),
+      Row(metric: .importSeconds, peer: .official),
+      Row(metric: .importMegabytes, peer: .official),
       Row(metric: .idleMegabytes, peer: .official, aim: .atMost(40)),
       Row(metric: .loadedMegabytes, peer: .official),
       Row(metric: .workerMegabytes),

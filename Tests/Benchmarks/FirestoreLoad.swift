@@ -102,6 +102,24 @@ struct FirestoreLoad: Sendable {
     }
   }
 
+  /// Creates documents with a text of the given size in a collection, many in each commit.
+  func createAll(_ count: Int, in collection: String, textBytes: Int) async throws {
+    let text = String(repeating: "The knee is better. ", count: textBytes / 20)
+    for start in stride(from: 0, to: count, by: Self.writesInCommit) {
+      try await commit(
+        (start..<min(start + Self.writesInCommit, count)).map { number in
+          create(
+            "\(collection)/d\(number)",
+            [
+              "n": .with { $0.integerValue = Int64(number) },
+              "text": .with { $0.stringValue = text },
+            ]
+          )
+        }
+      )
+    }
+  }
+
   /// Creates one document over a new connection.
   func createOne(_ path: String) async throws {
     try await commit([create(path, 0)])

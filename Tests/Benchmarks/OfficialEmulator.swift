@@ -14,20 +14,25 @@ struct OfficialEmulator: Sendable {
     self.executable = executable
   }
 
-  /// Starts the emulator with its own launcher and optional rules, runs `body`, and stops it.
+  /// Starts the emulator with its own launcher, runs `body`, and stops it.
+  ///
+  /// `metadata` is the path of the overall metadata of an export that it imports first.
   func run<Result: Sendable>(
     in folder: String,
     rules: String? = nil,
+    importing metadata: String? = nil,
+    // It starts a Python program, which then starts a Java program.
+    startTimeMax: Duration = .seconds(60),
     body: @escaping @Sendable (ServedProcess, Address) async throws -> Result
   ) async throws -> Result {
     let address = Address(port: try Address.freePort())
     let command = ServedProcess.Command(
       executable: executable,
       arguments: ["emulators", "firestore", "start", "--host-port=\(address)", "--quiet"]
-        + (rules.map { ["--rules=\($0)"] } ?? []),
+        + (rules.map { ["--rules=\($0)"] } ?? [])
+        + (metadata.map { ["--import-data=\($0)"] } ?? []),
       folder: folder,
-      // It starts a Python program, which then starts a Java program.
-      startTimeMax: .seconds(60),
+      startTimeMax: startTimeMax,
       timeMax: ServedProcess.neighbourTimeMax
     )
     return try await ServedProcess.run(command) { line in

@@ -4,14 +4,14 @@ import Foundation
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, rules, contacts, trigger, drain, faults,
     callable, cold, search, auth, vectors
-  case nearest, memory, million
+  case nearest, memory, million, imports
 
   /// The scenarios that matter for most changes; they take about two minutes.
   static let core: Set<Scenario> = [
     .start, .create, .get, .trigger, .callable, .cold, .search, .auth, .memory,
   ]
   /// All scenarios except those with so many writes that they take longer than all others together.
-  static let usual = Set(allCases).subtracting([.vectors, .nearest, .million])
+  static let usual = Set(allCases).subtracting([.vectors, .nearest, .million, .imports])
 }
 
 /// A run of selected scenarios, with one session for each subject.
@@ -55,6 +55,7 @@ struct BenchmarkRun: Sendable {
     try await part(.contacts) { try await measureContacts() }
     try await part(.nearest) { try await measureNearest() }
     try await part(.million) { try await measureMillion() }
+    try await part(.imports) { try await measureImports() }
     if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     try await part(.trigger, .callable) { try await measureFunctions() }

@@ -65,3 +65,22 @@ def test_the_installed_package_needs_no_checkout(prefix):
     assert not described["dependencies"]
     for path in library.rglob("module.modulemap"):
         assert str(ROOT) not in path.read_text(encoding="utf-8"), path
+
+
+@pytest.mark.timeout(600)
+def test_doctor_tells_whether_the_libraries_fit_the_compiler(prefix, tmp_path):
+    def finding():
+        output = subprocess.run([prefix / "bin" / "hearth", "doctor"], cwd=tmp_path, text=True,
+                                capture_output=True, timeout=60, check=False).stdout
+        line, = [line for line in output.splitlines() if line.startswith("hearth libraries")]
+        return line
+
+    compiler = prefix / "lib" / "hearth" / "compiler"
+    made_by = compiler.read_text(encoding="utf-8")
+    assert " ok " in finding()
+    try:
+        compiler.write_text("Swift version 6.2.9 (swift-6.2.9-RELEASE)\n", encoding="utf-8")
+        assert " FIX " in finding()
+        assert "6.2.9" in finding() and "make install" in finding()
+    finally:
+        compiler.write_text(made_by, encoding="utf-8")

@@ -12,18 +12,21 @@ from conftest import free_port, hearth
 
 @contextlib.contextmanager
 def begun(folder, *options):
-    """A suite begun in a folder by its own settings; yields the description and the notes so far."""
-    notes = open(folder / "notes", "w+", encoding="utf-8")
-    process = subprocess.Popen([hearth(), "start", "--json", "--ephemeral", *options],
-                               stdout=subprocess.PIPE, stderr=notes, cwd=folder, text=True)
+    """A suite begun in a folder by its own settings; yields its description."""
+    with open(folder / "notes", "wb") as notes:
+        process = subprocess.Popen([hearth(), "start", "--json", "--ephemeral", *options],
+                                   stdout=subprocess.PIPE, stderr=notes, cwd=folder, text=True)
     line = process.stdout.readline()
-    notes.seek(0)
     try:
-        yield json.loads(line) if line else None, notes
+        yield json.loads(line) if line else None
     finally:
         process.terminate()
         process.wait(timeout=10)
-        notes.close()
+
+
+def notes_of(folder):
+    """All that a suite begun in a folder said beside its description."""
+    return (folder / "notes").read_text(encoding="utf-8")
 
 
 def settings(tmp_path, **emulators):
@@ -40,7 +43,7 @@ def test_every_service_listens_where_firebase_json_says(tmp_path):
     ports["firestore"]["host"] = "127.0.0.2"
     settings(tmp_path, singleProjectMode=True, **ports)
 
-    with begun(tmp_path) as (suite, _):
+    with begun(tmp_path) as suite:
         assert {name: address["port"] for name, address in suite["services"].items()} == {
             name: address["port"] for name, address in ports.items()}
         assert suite["services"]["firestore"]["host"] == "127.0.0.2"
@@ -53,14 +56,14 @@ def test_a_flag_wins_over_firebase_json(tmp_path):
     settings(tmp_path, **own_ports())
     port = free_port()
 
-    with begun(tmp_path, "--firestore-port", str(port), "--host", "127.0.0.3") as (suite, _):
+    with begun(tmp_path, "--firestore-port", str(port), "--host", "127.0.0.3") as suite:
         assert suite["services"]["firestore"] == {"host": "127.0.0.3", "port": port}
 
 
 def test_the_console_can_be_switched_off(tmp_path):
     settings(tmp_path, **{**own_ports(), "ui": {"enabled": False}})
 
-    with begun(tmp_path) as (suite, _):
+    with begun(tmp_path) as suite:
         assert "ui" not in suite["services"]
 
 
@@ -69,8 +72,7 @@ def test_emulators_that_do_not_exist_are_named_once(tmp_path):
 
     with begun(tmp_path):
         pass
-    with open(tmp_path / "notes", encoding="utf-8") as notes:
-        named = [line for line in notes if "does not have" in line]
+    named = [line for line in notes_of(tmp_path).splitlines() if "does not have" in line]
     assert len(named) == 1
     assert "pubsub, storage" in named[0]
 
@@ -78,6 +80,10 @@ def test_emulators_that_do_not_exist_are_named_once(tmp_path):
 @pytest.mark.parametrize("emulators, text", [
     ({"firestore": {"port": 70000}}, "emulators.firestore.port is 70000; set 0 to 65535"),
     ({"auth": {"host": "http://x"}}, "emulators.auth.host"),
+    ({"auth": {"host": "0.0.0.0:1"}}, "emulators.auth.host"),
+    ({"auth": {"host": "a b"}}, "emulators.auth.host"),
+    ({"auth": {"host": "::z"}}, "emulators.auth.host"),
+    ({"auth": {"host": ""}}, "emulators.auth.host"),
     ({"auth": {"port": "9099"}}, "emulators.auth.port"),
     ({"hub": 4400}, "emulators.hub"),
     ({"firestore": {"port": 8080.5}}, "such as a port with a fraction"),
@@ -97,15 +103,14 @@ def test_an_address_that_is_none_is_refused_by_name(tmp_path, emulators, text):
 def test_other_projects_are_warned_of_in_single_project_mode_only(tmp_path, mode, warns):
     settings(tmp_path, singleProjectMode=mode, **own_ports())
 
-    with begun(tmp_path) as (suite, notes):
+    with begun(tmp_path) as suite:
         address = suite["services"]["firestore"]
         url = (f"http://127.0.0.1:{address['port']}/v1/projects/other/databases/(default)"
                "/documents/a/b")
         request = urllib.request.Request(url, data=b'{"fields":{}}', method="PATCH",
                                          headers={"authorization": "Bearer owner"})
         urllib.request.urlopen(request, timeout=10).close()
-    with open(tmp_path / "notes", encoding="utf-8") as lines:
-        assert ("Requests for project other" in lines.read()) == warns
+    assert ("Requests for project other" in notes_of(tmp_path)) == warns
 
 
 def test_commands_find_the_project_in_a_parent_folder(tmp_path):
@@ -127,14 +132,26 @@ def test_commands_find_the_project_in_a_parent_folder(tmp_path):
         process.wait(timeout=10)
 
 
+def test_a_link_to_nowhere_is_a_mistake_and_not_a_project_further_up(tmp_path):
+    settings(tmp_path, **own_ports())
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "firebase.json").symlink_to("missing.json")
+
+    tried = subprocess.run([hearth(), "start", "--ephemeral"], cwd=inner, capture_output=True,
+                           text=True, timeout=30, check=False)
+
+    assert tried.returncode == 1
+    assert f"{inner}/firebase.json is a link to a file that is missing" in tried.stderr
+
+
 def test_a_folder_without_a_project_says_so_and_points_to_init(tmp_path):
     flags = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
              for flag in (f"--{name}-port", "0")]
 
-    with begun(tmp_path, *flags) as (suite, notes):
+    with begun(tmp_path, *flags) as suite:
         assert suite["project"] == "demo-no-project"
-    with open(tmp_path / "notes", encoding="utf-8") as lines:
-        text = lines.read()
+    text = notes_of(tmp_path)
     assert "There is no firebase.json here or in a parent folder" in text
     assert "hearth init" in text
 

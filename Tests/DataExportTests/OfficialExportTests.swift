@@ -144,7 +144,57 @@ struct OfficialExportTests {
     #expect(refusal?.statusMessage.contains("documents in other") == true)
   }
 
+  @Test("Replacing with an export of no documents empties the database")
+  func replacedByNothing() async throws {
+    try await export([])
+    let own = folder.path("own")
+    _ = try await Fixture().exporter.exportAll(of: "p", to: own, replaces: false)
+
+    for path in [path, own] {
+      let fixture = Fixture()
+      try await fixture.write([document("c/a")])
+      _ = try await fixture.importer.import(path, .init())
+      #expect(try await fixture.documents().count == 1)
+      _ = try await fixture.importer.import(path, .init(replaces: true))
+      #expect(try await fixture.documents().isEmpty, "\(path)")
+    }
+  }
+
+  @Test("Parts of emulators that are not here are named, alone or beside documents")
+  func otherParts() async throws {
+    try await export([document("c/a")])
+    let file = URL(filePath: path + "/firebase-export-metadata.json")
+    var parts = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
+    )
+    parts["storage"] = ["version": "13.0.0", "path": "storage_export"]
+    parts["database"] = ["version": "4.11.2", "path": "database_export"]
+    try JSONSerialization.data(withJSONObject: parts).write(to: file)
+    let imported = try await Fixture().importer.import(path, .init())
+    #expect(imported.documents == 1)
+    #expect(imported.skippedParts == ["database", "storage"])
+
+    parts["firestore"] = nil
+    for name in ["auth", "vectors"] { parts[name] = nil }
+    try JSONSerialization.data(withJSONObject: parts).write(to: file)
+    #expect(try await refusal().contains("only database, storage"))
+  }
+
   // MARK: - Damage
+
+  @Test("A cancelled import ends, also within a long run of zeros", .timeLimit(.minutes(1)))
+  func cancelledWithinZeros() async throws {
+    try await export([document("c/a")])
+    let file = try FileHandle(forUpdating: URL(filePath: output))
+    // The file has no blocks on the disk, but reading all of it would take minutes.
+    try file.truncate(atOffset: 1 << 40)
+    let fixture = Fixture()
+    let importing = Task { await failure { try await fixture.importer.import(path, .init()) } }
+    importing.cancel()
+
+    #expect(await importing.value?.statusCode == .cancelled)
+    #expect(fixture.storage.commitsSubmitted == 0)
+  }
 
   @Test("A changed byte anywhere in a file of documents is refused before anything is written")
   func changedByte() async throws {

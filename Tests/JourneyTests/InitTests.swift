@@ -303,6 +303,10 @@ struct InitTests {
     #expect(manifest.contains(#"package: "hearth""#))
     let nonsense = try await hearth("nowhere", "--hearth-path", folder.path)
     #expect(nonsense.status == 1 && nonsense.errors.contains("not a checkout"))
+    for option in ["--hearth-url", "--hearth-branch"] {
+      let injected = try await hearth("nowhere", option, #"x", y: "z"#)
+      #expect(injected.status == 2 && injected.errors.contains("\(option) is"))
+    }
   }
 
   @Test("A folder that holds anything but .git is left as it is")

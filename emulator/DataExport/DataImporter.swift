@@ -47,7 +47,7 @@ package final class DataImporter: Sendable {
     package var firesTriggers: Bool
     /// Empties the databases in the export first, and all indexes if the export contains vectors.
     ///
-    /// Users are deleted first if the export contains users.
+    /// An export without a single document empties the database `(default)`. Users are deleted first if the export contains users.
     ///
     /// Otherwise, the import replaces documents and vectors with the same names and keeps all
     /// others.
@@ -71,6 +71,8 @@ package final class DataImporter: Sendable {
     package var changedDocuments: Int
     package var users: Int
     package var vectors: Int
+    /// The names of the export's parts that Hearth has no emulator for, such as `database`.
+    package var skippedParts: [String] = []
   }
 
   /// An import that did not complete.
@@ -110,7 +112,8 @@ package final class DataImporter: Sendable {
         documents: 0,
         changedDocuments: 0,
         users: source.accounts?.users.count ?? 0,
-        vectors: 0
+        vectors: 0,
+        skippedParts: source.skippedParts
       )
       for database in try databases(of: source) {
         try database.forEach { _, document in try DocumentDatabase.check(document) }
@@ -119,11 +122,14 @@ package final class DataImporter: Sendable {
       try check(source.vectors, options)
       if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path)
-      for database in try databases(of: source) {
-        if options.replaces { try await store.reset(database.name) }
-        try await load(database, options, &summary)
+      if options.replaces {
+        let names = try databases(of: source).map(\.name) + officialDatabases
+        // An export of nothing names no database, but still stands for an empty one.
+        let hasDocuments = source.documents != nil || source.official != nil
+        let emptied = names.isEmpty && hasDocuments ? [DatabaseName(project: project)] : names
+        for name in emptied { try await store.reset(name) }
       }
-      if options.replaces { for name in officialDatabases { try await store.reset(name) } }
+      for database in try databases(of: source) { try await load(database, options, &summary) }
       try await load(source.official, options, &summary)
       if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
       try await source.accounts?.load(into: accounts)

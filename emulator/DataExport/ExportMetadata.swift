@@ -8,6 +8,31 @@ struct ExportMetadata: Codable, Sendable, Hashable {
   var auth: Folder?
   var vectors: Part?
 
+  /// The names of all members of the metadata.
+  struct Names: Decodable {
+    /// The parts of emulators that Hearth does not have, such as `database`, sorted.
+    var unknown: [String]
+
+    init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: Name.self).allKeys.map(\.stringValue)
+      let known = Set(CodingKeys.allCases.map(\.stringValue))
+      unknown = members.filter { !known.contains($0) }.sorted()
+    }
+
+    private struct Name: CodingKey {
+      var stringValue: String
+      var intValue: Int? { nil }
+
+      init?(stringValue: String) { self.stringValue = stringValue }
+
+      init?(intValue: Int) { nil }
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case version, firestore, auth, vectors
+  }
+
   /// The folder with the users, relative to the folder of the export.
   struct Folder: Codable, Sendable, Hashable {
     var version: String

@@ -9,6 +9,8 @@ struct ExportSource: Sendable {
   /// The users of an export, which are read when they are checked.
   var accounts: AccountFile?
   var vectors: Vectors?
+  /// The names of the parts that belong to emulators which Hearth does not have, sorted.
+  var skippedParts: [String] = []
 
   /// The documents of an export.
   struct Documents: Sendable {
@@ -42,6 +44,7 @@ struct ExportSource: Sendable {
       return
     }
     let metadata: ExportMetadata = try Self.read(whole)
+    skippedParts = (try Self.read(whole) as ExportMetadata.Names).unknown
     for part in [metadata.firestore, metadata.vectors].compactMap(\.self) {
       try Self.checkInside(part.metadataFile, whole)
       let file = "\(path)/\(part.metadataFile)"
@@ -55,7 +58,11 @@ struct ExportSource: Sendable {
       accounts = try AccountFile(folder: "\(path)/\(auth.path)")
     }
     guard documents != nil || official != nil || vectors != nil || accounts != nil else {
-      throw StatusError(.notFound, "\(path) has no Firestore documents, users or vectors.")
+      let others = skippedParts.isEmpty ? "" : ", only \(skippedParts.joined(separator: ", "))"
+      throw StatusError(
+        .notFound,
+        "\(path) has no Firestore documents, users or vectors\(others)."
+      )
     }
   }
 

@@ -90,11 +90,11 @@ extension CloudPlan {
 
 extension CloudPlan.Service {
   var resource: CloudResource {
-    var properties = [
+    func words(_ instances: Int?) -> String { instances.map { "\($0)" } ?? "Google's default" }
+    var properties: [String: String] = [
       "function": function, "memory": "\(memoryMebibytes) MiB", "cpu": cpu,
       "timeout": "\(timeoutSeconds) s", "concurrency": "\(concurrency)",
-      "minInstances": minInstances.map(String.init) ?? "Google's default",
-      "maxInstances": maxInstances.map(String.init) ?? "Google's default",
+      "minInstances": words(minInstances), "maxInstances": words(maxInstances),
       "callers": isPublic ? "everybody" : "the project's own triggers",
       "secrets": secrets.isEmpty ? "none" : secrets.joined(separator: ", "),
     ]

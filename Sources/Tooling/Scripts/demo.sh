@@ -74,6 +74,8 @@ folder=$(mktemp -d "$PWD/.build/demo/XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 
 cp -R "$demo/seed" firestore.rules .firebaserc "$folder"
+# Without one, the project would be the checkout, in which the folder is.
+echo '{}' >"$folder/firebase.json"
 tomorrow=$(date -u -d tomorrow +%F 2>/dev/null || date -u -v+1d +%F)
 sed "s/@TOMORROW@/$tomorrow/g" "$demo/answers.json" >"$folder/answers.json"
 

@@ -77,6 +77,9 @@ cat >"$new/$name.artifactbundle/info.json" <<JSON
 }
 JSON
 
+# `hearth doctor` compares it with the compiler in use.
+swift --version 2>/dev/null | head -n 1 >"$new/compiler"
+
 cat >"$new/Package.swift" <<SWIFT
 // swift-tools-version: 6.2
 // Hearth's libraries, compiled by \`make install\` with $(swift --version 2>/dev/null | head -n 1).

@@ -38,6 +38,8 @@ trap finish EXIT
 trap 'finish; exit 0' INT TERM HUP
 
 cp firestore.rules .firebaserc "$folder"
+# Without one, the project would be the checkout, in which the folder is.
+echo '{}' >"$folder/firebase.json"
 now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 
 # The scripted model answers in place of a real one. It ends with its input, which this process

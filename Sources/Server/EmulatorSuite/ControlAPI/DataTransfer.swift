@@ -135,7 +135,8 @@ extension TransferSummary {
       documents: summary.documents,
       changedDocuments: summary.changedDocuments,
       users: summary.users,
-      vectors: summary.vectors
+      vectors: summary.vectors,
+      skippedParts: summary.skippedParts.isEmpty ? nil : summary.skippedParts
     )
   }
 }

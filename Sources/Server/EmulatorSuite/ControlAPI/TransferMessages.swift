@@ -43,4 +43,6 @@ package struct TransferSummary: Codable, Sendable, Hashable {
   package var changedDocuments: Int
   package var users: Int
   package var vectors: Int
+  /// The parts of an imported export that no emulator of the suite can take, such as `database`.
+  package var skippedParts: [String]?
 }

@@ -44,7 +44,7 @@ extension Suite {
     report(.imported(TransferSummary(summary)))
   }
 
-  private static let importReportInterval = Duration.seconds(2)
+  private static let importReportInterval = Duration.seconds(5)
 
   /// Writes the export that the configuration asks for on exit.
   func exportAtEnd(_ exporter: DataExporter) async throws {

@@ -104,7 +104,7 @@ struct Call: AsyncParsableCommand {
         try report(try await OutboundClient().send(request))
       }
     } catch let failure as CallFailure {
-      guard failure.status == "INTERNAL", let reason = await reason(of: trace, client) else {
+      guard failure.isHidden, let reason = await reason(of: trace, client) else {
         throw CommandError(failure.text)
       }
       throw CommandError(failure.text + "\n" + reason)
@@ -121,7 +121,8 @@ struct Call: AsyncParsableCommand {
 
   /// A function's error for its caller.
   private struct CallFailure: Error {
-    var status: String
+    /// True if the caller is not told what went wrong, as for every error but an `HTTPSError`.
+    var isHidden: Bool
     var text: String
   }
 
@@ -203,9 +204,10 @@ struct Call: AsyncParsableCommand {
     }
     guard let error = reply?["error"] as? [String: Any], let status = error["status"] as? String
     else { throw CommandError("HTTP \(response.status): \(response.text.indented(by: 2))") }
-    var text = "\(status): \(error["message"] as? String ?? "")".indented(by: 2)
+    let message = error["message"] as? String ?? ""
+    var text = "\(status): \(message)".indented(by: 2)
     if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
-    throw CallFailure(status: status, text: text)
+    throw CallFailure(isHidden: status == "INTERNAL" && message == "INTERNAL", text: text)
   }
 
   private static func pretty(_ json: Any) throws -> String {

@@ -70,23 +70,28 @@ struct Import: AsyncParsableCommand {
     Terminal.print(Self.text(summary))
   }
 
-  /// Prints the progress of a long import every few seconds, until cancelled.
+  /// Shows the progress of a long import until cancelled: on one line for a person, else in a log.
   private static func report(_ client: ControlClient) async {
     // A cancelled sleep means that the import has ended.
-    while (try? await Task.sleep(for: reportInterval)) != nil {
+    let interval = Terminal.isInteractive ? redrawInterval : lineInterval
+    while (try? await Task.sleep(for: interval)) != nil {
       // Errors are ignored here, because the import itself reports them.
       let progress = try? await client.get("/hearth/v1/import", as: TransferProgress.self)
-      if let text = progress?.text { Terminal.note("The import continues: \(text).") }
+      if let text = progress?.text { Terminal.noteProgress("Importing: \(text)") }
     }
+    Terminal.endProgress()
   }
 
-  private static let reportInterval = Duration.seconds(2)
+  private static let redrawInterval = Duration.seconds(1)
+  private static let lineInterval = Duration.seconds(10)
 
   /// Formats the result of an import.
   static func text(_ summary: TransferSummary) -> String {
     let same = summary.documents - summary.changedDocuments
+    let skipped = (summary.skippedParts ?? []).joined(separator: ", ")
     return "Imported \(summary.contents) from \(summary.path)"
       + (same > 0
         ? "; \(counted(same, "document")) \(same == 1 ? "was" : "were") there already" : "")
+      + (skipped.isEmpty ? "" : ". Left out, because Hearth has no emulator for it: \(skipped)")
   }
 }

@@ -34,6 +34,10 @@ struct Init: AsyncParsableCommand {
     guard hearthPath == nil || hearthURL == nil else {
       throw ValidationError("Give --hearth-path or --hearth-url, not both.")
     }
+    for (option, text) in [("--hearth-url", hearthURL ?? "-"), ("--hearth-branch", hearthBranch)]
+    where text.isEmpty || text.contains(where: { "\"'\\".contains($0) || $0.isWhitespace }) {
+      throw ValidationError("\(option) is \"\(text)\"; give one without spaces and quotes.")
+    }
   }
 
   func run() async throws {
@@ -110,7 +114,7 @@ struct Init: AsyncParsableCommand {
       }
       return .path(path)
     }
-    guard let path = Self.installedLibraries() ?? Self.checkoutOfThisBinary() else {
+    guard let path = InstalledLibraries()?.folder ?? Self.checkoutOfThisBinary() else {
       throw CommandError(
         "Say where Hearth is, with --hearth-path FOLDER or --hearth-url ADDRESS: the folder that "
           + "this command was built in is not here."
@@ -140,14 +144,6 @@ struct Init: AsyncParsableCommand {
       Try: hearth init \(inside)
       """
     )
-  }
-
-  /// Returns the package of compiled libraries that `make install` puts beside the binary.
-  private static func installedLibraries() -> String? {
-    guard let program = Bundle.main.executableURL?.resolvingSymlinksInPath() else { return nil }
-    let folder = program.deletingLastPathComponent().appending(path: "../lib/hearth")
-      .standardizedFileURL.path
-    return FileManager.default.fileExists(atPath: folder + "/Package.swift") ? folder : nil
   }
 
   /// Returns the checkout that contains the running binary, or that it was installed from.

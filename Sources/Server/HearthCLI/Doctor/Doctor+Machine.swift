@@ -9,7 +9,8 @@ extension Doctor {
     static func toolchain() async -> [Finding] {
       var findings: [Finding] = []
       if let swift = path(of: "swift") {
-        let version = await output(of: swift, ["--version"]).flatMap(self.version)
+        let versionText = await output(of: swift, ["--version"])
+        let version = versionText.flatMap(self.version)
         let isOld = version.map { ($0.major, $0.minor) < oldestSwift } ?? false
         let name = version.map { "\($0.major).\($0.minor)" } ?? "of unknown version"
         findings.append(
@@ -22,6 +23,9 @@ extension Doctor {
               : "\(name) at \(swift)"
           )
         )
+        if let libraries = InstalledLibraries(), let versionText {
+          findings.append(installed(libraries, for: versionText))
+        }
       } else {
         findings.append(
           Finding(
@@ -32,6 +36,23 @@ extension Doctor {
         )
       }
       return findings + (await libraries())
+    }
+
+    /// Reports whether the compiled libraries fit the compiler, given `swift --version`.
+    private static func installed(
+      _ libraries: InstalledLibraries,
+      for versionText: String
+    ) -> Finding {
+      let current = versionText.split(separator: "\n").first.map(String.init)
+      let fits = libraries.compiler == nil || libraries.compiler == current
+      return Finding(
+        "hearth libraries",
+        isWell: fits,
+        fits
+          ? libraries.folder
+          : "\(libraries.folder) were compiled by \(libraries.compiler ?? ""), which is not the "
+            + "Swift of now; run `make install` in Hearth's checkout again"
+      )
     }
 
     private static let oldestSwift = (6, 3)

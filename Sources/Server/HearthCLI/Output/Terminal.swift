@@ -51,6 +51,19 @@ enum Terminal {
   /// Prints progress or log lines to stderr, with colors or several escaped parts.
   static func note(safe text: TerminalText) { write(text, to: STDERR_FILENO) }
 
+  /// Prints one line of progress to stderr; on a terminal it takes the place of the line before.
+  ///
+  /// Only for commands that have not called `serve`, which call `endProgress` afterwards.
+  static func noteProgress(_ line: String) {
+    guard isInteractive else { return note(line) }
+    LineWriter.writeAll("\r\u{1B}[K\(ControlCharacters.escapedLine(line))", to: STDERR_FILENO)
+  }
+
+  /// Erases a line of progress on a terminal.
+  static func endProgress() {
+    if isInteractive { LineWriter.writeAll("\r\u{1B}[K", to: STDERR_FILENO) }
+  }
+
   /// True if stderr is a terminal, so that a person probably reads it.
   static let isInteractive = isatty(STDERR_FILENO) == 1
 

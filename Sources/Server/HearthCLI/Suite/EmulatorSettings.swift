@@ -1,4 +1,5 @@
 import EmulatorSuite
+import Foundation
 
 /// The `emulators` of a `firebase.json`, in the form that Firebase's tools read.
 struct EmulatorSettings: Decodable {
@@ -44,19 +45,27 @@ struct EmulatorSettings: Decodable {
   /// False if the file switches the console off.
   var hasConsole: Bool { services[.ui]?.enabled ?? true }
 
-  /// Throws if a port is not a port; `file` is the file's path for the message.
+  /// Throws if a port or a host cannot be one; `file` is the file's path for the message.
   func check(file: String) throws {
     for (service, port) in ports where !(0...65_535).contains(port) {
       throw CommandError(
         "\(file): emulators.\(service.rawValue).port is \(port); set 0 to 65535."
       )
     }
-    for (service, host) in hosts where host.isEmpty || host.contains("/") || host.contains("://") {
+    for (service, host) in hosts where !Self.isHost(host) {
       throw CommandError(
-        "\(file): emulators.\(service.rawValue).host is \"\(host)\"; set an address such as "
-          + "127.0.0.1 or 0.0.0.0."
+        "\(file): emulators.\(service.rawValue).host is \"\(host)\"; set an address without a port, "
+          + "such as 127.0.0.1 or 0.0.0.0."
       )
     }
+  }
+
+  /// Returns true for what can be a name, an IPv4 address or, because of its colons, an IPv6 one.
+  private static func isHost(_ host: String) -> Bool {
+    let colons = host.count { $0 == ":" }
+    let allowed = CharacterSet(charactersIn: colons > 0 ? "0123456789abcdefABCDEF.:" : "-._")
+      .union(colons > 0 ? [] : .alphanumerics)
+    return !host.isEmpty && colons != 1 && host.unicodeScalars.allSatisfy(allowed.contains)
   }
 
   /// The sentence that names the emulators that are missing; nil if there are none.

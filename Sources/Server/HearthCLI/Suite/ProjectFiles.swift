@@ -85,9 +85,12 @@ struct ProjectFiles {
     defaultProject = firebaserc?.projects?["default"]
   }
 
+  /// Returns the absolute path of a file; nil if there is none.
+  ///
+  /// A link counts even if it leads nowhere, because it is a mistake to be named.
   private static func existing(_ name: String, in folder: String) -> String? {
     let path = absolute(name, in: folder)
-    return FileManager.default.fileExists(atPath: path) ? path : nil
+    return (try? FileManager.default.attributesOfItem(atPath: path)) == nil ? nil : path
   }
 
   private static func absolute(_ path: String, in folder: String) -> String {
@@ -96,8 +99,10 @@ struct ProjectFiles {
   }
 
   private static func read<File: Decodable>(_ name: String, in folder: String) throws -> File? {
-    let path = folder + "/" + name
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    guard let path = existing(name, in: folder) else { return nil }
+    guard FileManager.default.fileExists(atPath: path) else {
+      throw CommandError("\(path) is a link to a file that is missing; restore or remove it.")
+    }
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
     } catch DecodingError.dataCorrupted {
