@@ -2,12 +2,14 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 import requests
-from conftest import CONFIGURATION, PROJECT, ROOT, client, started
+from conftest import CONFIGURATION, PROJECT, ROOT, client, hearth, started
 
 SAMPLE = ROOT / "Sources" / "Tooling" / "Sample" / "sample.py"
 NOW = "2026-11-27T09:00:00Z"
@@ -223,3 +225,32 @@ def test_the_model_s_answers_need_no_suite(tmp_path):
     assert done.returncode == 0, done.stderr
     rules = json.loads(file.read_text(encoding="utf-8"))["rules"]
     assert len(rules) > 100 and all("contains" in rule for rule in rules)
+
+
+@pytest.mark.timeout(180)
+def test_the_sample_answers_by_its_script_and_leaves_nothing():
+    ports = " ".join(f"--{name}-port 0" for name in
+                     ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui"))
+    process = subprocess.Popen(
+        ["sh", "Sources/Tooling/Scripts/sample.sh", CONFIGURATION, "no-build"], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "START_OPTIONS": ports, "SAMPLE_OPTIONS": "--messages 200"})
+    try:
+        text = ""
+        for line in process.stdout:
+            text += line
+            if "Ctrl-C stops" in line:
+                break
+        hub = re.search(r"export FIREBASE_EMULATOR_HUB=(\S+)", text)[1]
+        folder = pathlib.Path(re.search(r"Its log until then: (\S+)/log", text)[1])
+        asked = subprocess.run(
+            [hearth(), "call", "chatWithAI", "--hub", hub, "--as", "tina", "--data",
+             json.dumps({"message": "Who had asthma as a kid?"})],
+            capture_output=True, text=True, timeout=60, check=True)
+        assert json.loads(asked.stdout)["model"] == "scripted"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+    assert not folder.exists()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"http://{hub}/", timeout=5)
