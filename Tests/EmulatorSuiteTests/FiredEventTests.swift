@@ -37,6 +37,14 @@ struct FiredEventTests {
   @Test(
     "Plain JSON becomes Firestore's values",
     arguments: [
+      (#"{"$timestamp": "2027-01-15T08:00:00Z"}"#, .timestamp(time)),
+      (#"{"__timestamp__": "2027-01-15T08:00:00Z"}"#, .timestamp(time)),
+      (#"{"$integer": "9007199254740993"}"#, .integer(9_007_199_254_740_993)),
+      (#"[{"$double": 2}]"#, .array([.double(2)])),
+      (
+        #"{"$reference": "users/u"}"#,
+        .reference(DocumentName(database: database, path: ResourcePath(["users", "u"])))
+      ),
       ("null", FirestoreValue.null), ("true", .boolean(true)), (#""text""#, .string("text")),
       ("1", .integer(1)), ("-7", .integer(-7)), ("1.5", .double(1.5)), ("2.0", .integer(2)),
       ("9007199254740992", .integer(9_007_199_254_740_992)), ("1e300", .double(1e300)),
@@ -85,6 +93,9 @@ struct FiredEventTests {
       (#"{"document": "things/t", "data": [1]}"#, "\"data\" is not a JSON object"),
       (#"{"document": "things/t", "data": null}"#, "\"data\" is not a JSON object"),
       (#"{"document": "things/t", "before": 1}"#, "\"before\" is not a JSON object"),
+      (#"{"document": "t/t", "data": {"a": {"$timestamp": 5}}}"#, "--data: a must be written as"),
+      (#"{"document": "t/t", "before": {"a": {"$time": ""}}}"#, "--before: a has \"$time\", which is"),
+      (#"{"document": "t/t", "data": {"__a__": 1}}"#, "\"__a__\", which is no name of a field"),
       (#"{"document": "t/t", "data": {"fields": {"a": 1}}}"#, "Firestore's form"),
       (#"{"document": "t/t", "data": {"fields": {"a": {"noValue": 1}}}}"#, "Firestore's form"),
     ]

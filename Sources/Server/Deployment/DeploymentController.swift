@@ -81,6 +81,13 @@ package actor DeploymentController {
     try await starts.allow(record.id)
     try await serve(record)
     logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
+    // The files were just read, so an error would only be that they have changed since.
+    if let environment = try? UserEnvironment(
+      folder: record.environmentFolder,
+      project: configuration.project
+    ) {
+      for note in missingSecrets(of: record, environment) { logger.warning("\(note)") }
+    }
     return record
   }
 
@@ -115,6 +122,7 @@ package actor DeploymentController {
       let record = try record(id, of: manifest, from: source, only: only)
       progress("Starting \(record.manifest.endpoints.count) functions …")
       try await activate(record, environment, duplicate: duplicate)
+      for note in missingSecrets(of: record, environment) { progress(note) }
       return record
     } catch {
       folder.discard(id)
@@ -208,6 +216,24 @@ package actor DeploymentController {
       values.merge(environment.secrets(of: endpoint)) { $1 }
     }
     return values
+  }
+
+  /// Returns a sentence for each secret that functions declare and that has no value.
+  private func missingSecrets(
+    of record: DeploymentRecord,
+    _ environment: UserEnvironment
+  ) -> [String] {
+    var readers: [String: [String]] = [:]
+    for (name, endpoint) in record.manifest.endpoints {
+      for secret in endpoint.secretEnvironmentVariables ?? []
+      where environment.secrets[secret.key] == nil {
+        readers[secret.key, default: []].append(name)
+      }
+    }
+    return readers.sorted { $0.key < $1.key }.map { secret, functions in
+      "The secret \(secret) of \(functions.sorted().joined(separator: ", ")) is not set; "
+        + "`hearth functions config set --secret \(secret)` sets it."
+    }
   }
 
   private static func target(

@@ -13,8 +13,8 @@ struct Hearth: AsyncParsableCommand {
 
         hearth start                     the suite, with the functions of this folder
         hearth functions list            what is deployed, and where it answers
-        hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
-        hearth logs embedMessage
+        hearth call greeting --as alice --data '{"isLoud": true}'
+        hearth logs welcome
         hearth events list               every event and what became of it
 
       Commands find the running suite by --hub, FIREBASE_EMULATOR_HUB, .hearth/server.json in \

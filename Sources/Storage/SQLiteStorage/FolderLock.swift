@@ -29,7 +29,8 @@ final class FolderLock: Sendable {
       }
       throw StorageError(
         .inUse,
-        "the data folder \(folder) is in use by process \(owner); stop it or choose another folder"
+        "the data folder \(folder) is in use by process \(owner); stop it, or choose another folder "
+          + "with --data"
       )
     }
     self.descriptor = descriptor

@@ -1,5 +1,6 @@
 import LibC
 import NIOCore
+import NIOPosix
 package import StatusCodes
 
 /// The address at which a server listens.
@@ -16,6 +17,23 @@ package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
     switch self {
     case .tcp(_, let port): port
     case .unixSocket: nil
+    }
+  }
+
+  /// Returns true if another program listens at the address.
+  ///
+  /// It tries to listen there for a moment. False if listening fails for another reason.
+  package func isInUse() async -> Bool {
+    guard case .tcp(let host, let port) = self else { return false }
+    do {
+      let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .bind(host: host, port: port).get()
+      // The channel has no connections, so closing it cannot fail in a way that matters.
+      try? await channel.close()
+      return false
+    } catch {
+      return ListenError(self, cause: error).reason == .inUse
     }
   }
 

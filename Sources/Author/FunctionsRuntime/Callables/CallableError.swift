@@ -16,6 +16,8 @@ public struct CallableError: Error, Sendable {
   public var message: String
   /// Further details for the client, encoded as JSON; nil to send none.
   public var details: (any Encodable & Sendable)?
+  /// The handler's own error, which tests tell in place of the client's `INTERNAL`; else nil.
+  package var cause: String?
 
   /// Creates an error with a code, a message and optional details, which the client receives.
   public init(_ code: StatusCode, _ message: String, details: (any Encodable & Sendable)? = nil) {
@@ -26,6 +28,8 @@ public struct CallableError: Error, Sendable {
 }
 
 extension CallableError: CustomStringConvertible {
-  /// The name of the code, followed by the message.
-  public var description: String { "\(code.name): \(message)" }
+  /// The name of the code, followed by the message; in tests also what the handler threw.
+  public var description: String {
+    "\(code.name): \(message)" + (cause.map { "\nThe handler threw: \($0)" } ?? "")
+  }
 }

@@ -109,10 +109,11 @@ public struct DocumentUpdate<Payload: Sendable>: Sendable {
     before[keyPath: property] != after[keyPath: property]
   }
 
-  /// Returns true if a field differs, or a field of its map, as in `changed("address.city")`.
+  /// Returns true if a field differs, or a field of its map, as in
+  /// `changedField("address.city")`.
   ///
   /// It asks `changedFields`, so it also knows fields that `Payload` leaves out.
-  public func changed(_ field: FieldPath) -> Bool { changedFields.changed(field) }
+  public func changedField(_ field: FieldPath) -> Bool { changedFields.changed(field) }
 }
 
 /// A change of a document of any kind: creation, update or deletion.
@@ -144,25 +145,33 @@ public enum DocumentWrite<Payload: Sendable>: Sendable {
 extension DocumentWrite {
   /// Returns true if a property differs between both versions, as in `changed(\.name)`.
   ///
-  /// Every property of a document that was created or deleted has changed.
+  /// Every property of a document that was created or deleted has changed, except an optional one
+  /// that is nil, because a document that does not exist has no value either.
   public func changed<Value: Equatable>(_ property: KeyPath<Payload, Value>) -> Bool {
-    before?[keyPath: property] != after?[keyPath: property]
-  }
-
-  /// Returns true if an optional property differs between both versions.
-  ///
-  /// A document that does not exist counts as one without the value: a property of a document that
-  /// was created or deleted has changed if it is not nil.
-  public func changed<Value: Equatable>(_ property: KeyPath<Payload, Value?>) -> Bool {
-    before.flatMap { $0[keyPath: property] } != after.flatMap { $0[keyPath: property] }
+    // With an overload for optional properties, the compiler could not name a misspelled one.
+    func value(in document: Payload?) -> Value? {
+      guard let value = document?[keyPath: property] else { return nil }
+      return (value as? any OptionalValue)?.isNil == true ? nil : value
+    }
+    return value(in: before) != value(in: after)
   }
 }
 
+/// An optional of any type.
+private protocol OptionalValue {
+  var isNil: Bool { get }
+}
+
+extension Optional: OptionalValue {
+  fileprivate var isNil: Bool { self == nil }
+}
+
 extension DocumentWrite where Payload == FirestoreDocument {
-  /// Returns true if a field differs, or a field of its map, as in `changed("address.city")`.
+  /// Returns true if a field differs, or a field of its map, as in
+  /// `changedField("address.city")`.
   ///
   /// A field of a document that was created or deleted has changed if the document has it.
-  public func changed(_ field: FieldPath) -> Bool {
+  public func changedField(_ field: FieldPath) -> Bool {
     switch self {
     case .created(let document), .deleted(let document): document.fields[field] != nil
     case .updated(_, _, let fields): fields.changed(field)

@@ -12,7 +12,7 @@ extension FunctionsSuite {
   ///
   /// The request passes through the whole callable protocol, including the token. `as: "tina"`
   /// signs a user in; without `as` the caller is not signed in. Throws the `CallableError` that a
-  /// client would receive.
+  /// client would receive; its description also has the handler's own error, which clients never see.
   @discardableResult
   public func call<Function: CloudFunction, Payload: Encodable & Sendable>(
     _ function: Function,
@@ -68,6 +68,11 @@ extension FunctionsSuite {
     } catch let error as InvocationError {
       throw CallableError(error.statusCode, error.statusMessage)
     }
-    return try await CallableClient.result(of: reply, dates: dates)
+    do {
+      return try await CallableClient.result(of: reply, dates: dates)
+    } catch var error as CallableError {
+      if error.code == .internal { error.cause = core.recorder.error(loggedBy: request.id) }
+      throw error
+    }
   }
 }

@@ -132,7 +132,14 @@ public func withFunctions<Functions, Output>(
   let core = try SuiteCore(app: app(functions), parts: parts, faults: deliveryFaults)
   try await core.deploy()
   try await core.invoker.host.prepare()
-  let output = try await core.run { try await test(FunctionsSuite(core: core), functions) }
-  try await CallSite(fileID, filePath, line, column).record { try core.checkRequests() }
-  return output
+  let site = CallSite(fileID, filePath, line, column)
+  do {
+    let output = try await core.run { try await test(FunctionsSuite(core: core), functions) }
+    try await site.record { try core.checkRequests() }
+    return output
+  } catch {
+    // The requests may be the cause. Outside a test of a framework only the test's error is thrown.
+    try? await site.record { try core.checkRequests() }
+    throw error
+  }
 }

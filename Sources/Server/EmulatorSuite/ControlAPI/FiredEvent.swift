@@ -1,3 +1,4 @@
+import DataExport
 import DocumentModel
 import Events
 import FirestoreProtos
@@ -12,8 +13,8 @@ struct FiredEvent {
 
   /// Parses `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
   ///
-  /// A document is plain JSON, or in Firestore's format if its only top-level key is `fields`. In
-  /// plain JSON, whole numbers become integers. Both versions get `time` as create and update time.
+  /// A document is `TaggedJSON`, or in Firestore's format if its only top-level key is `fields`. In
+  /// the first, whole numbers become integers. Both versions get `time` as create and update time.
   init(json: [UInt8], database: DatabaseName, time: Timestamp) throws {
     let body: Google_Protobuf_Struct
     do {
@@ -40,7 +41,7 @@ struct FiredEvent {
       }
       return FirestoreDocument(
         name: name,
-        fields: try Self.fields(object),
+        fields: try Self.fields(object, at: "--\(key)", in: database),
         createTime: time,
         updateTime: time
       )
@@ -53,9 +54,13 @@ struct FiredEvent {
     change = DocumentChange(name: name, before: before, after: after)
   }
 
-  private static func fields(_ object: Google_Protobuf_Struct) throws -> MapValue {
+  private static func fields(
+    _ object: Google_Protobuf_Struct,
+    at place: String,
+    in database: DatabaseName
+  ) throws -> MapValue {
     guard object.fields.count == 1, case .structValue(let inner) = object.fields["fields"]?.kind
-    else { return fields(of: object) }
+    else { return try TaggedJSON.fields(of: object.jsonUTF8Bytes(), at: place, in: database) }
     let json: [UInt8] = try Google_Protobuf_Struct.with {
       $0.fields["fields"] = .init(structValue: inner)
     }
@@ -69,24 +74,6 @@ struct FiredEvent {
       throw StatusError.invalidArgument(
         "\"fields\" is not in Firestore's form, such as {\"text\": {\"stringValue\": \"hi\"}}."
       )
-    }
-  }
-
-  private static func fields(of object: Google_Protobuf_Struct) -> MapValue {
-    MapValue(object.fields.lazy.map { ($0.key, value($0.value)) })
-  }
-
-  private static func value(_ json: Google_Protobuf_Value) -> FirestoreValue {
-    switch json.kind {
-    case .nullValue, nil: .null
-    case .boolValue(let flag): .boolean(flag)
-    case .numberValue(let number):
-      // JSON has only one kind of number; a whole number within the exact range becomes an integer.
-      number == number.rounded() && abs(number) <= 0x1p53
-        ? .integer(Int64(number)) : .double(number)
-    case .stringValue(let text): .string(text)
-    case .listValue(let list): .array(list.values.map(value))
-    case .structValue(let object): .map(fields(of: object))
     }
   }
 }

@@ -125,6 +125,8 @@ package final class Suite: Service {
   }
 
   private func serve(_ parts: SuiteParts) async throws {
+    // Before the import, which may take minutes.
+    try await configuration.checkPorts()
     do {
       try await cancelWhenGracefulShutdown { [self] in
         try await importAtStart(parts.transfer.importer, from: storage)

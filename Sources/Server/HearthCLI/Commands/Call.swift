@@ -19,10 +19,10 @@ struct Call: AsyncParsableCommand {
       details, exit code 1. For INTERNAL, which hides the error from clients, the error and the \
       place that threw it follow from the log. Without --as and --admin the caller is not signed in.
 
-        hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
+        hearth call greeting --as alice --data '{"isLoud": true}'
         hearth call assignPlan --as tina --claims '{"role": "trainer"}' --data @plan.json
         hearth call backfillEmbeddings --admin --data @job.json
-        echo '{"query": "x"}' | hearth call semanticSearch --as alice --data -
+        echo '{"isLoud": true}' | hearth call greeting --as alice --data -
         hearth call chat --stream --data '{"text": "Hello"}'
       """
   )

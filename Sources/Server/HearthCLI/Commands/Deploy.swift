@@ -13,7 +13,7 @@ struct Deploy: AsyncParsableCommand {
 
         hearth deploy               after an edit
         hearth deploy --no-build    after a build of your own
-        hearth deploy --only functions:embedMessage,semanticSearch
+        hearth deploy --only functions:welcome,greeting
 
       With --only the functions named come from the new build and the others keep the version \
       they have. `hearth functions rollback` goes back. What waits for a function that the new \

@@ -85,6 +85,7 @@ struct Doctor: AsyncParsableCommand {
     if let note = files.emulators.missingNote(file: "firebase.json") {
       findings.append(Finding("emulators", .note, note))
     }
+    findings += files.misspelledKeys.map { Finding("firebase.json", .fix, $0) }
     if let path = files.storageRules { findings.append(storageRules(path)) }
     let project =
       suite.project.map { "\($0) (--project)" }

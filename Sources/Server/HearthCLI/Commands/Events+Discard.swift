@@ -6,7 +6,7 @@ extension Events {
     static let configuration = CommandConfiguration(
       abstract: "Give up events for good: they are delivered no more and no longer shown.",
       discussion: """
-          hearth events discard 42.0.embedMessage
+          hearth events discard 42.0.welcome
           hearth events discard --all --state dead
         """
     )

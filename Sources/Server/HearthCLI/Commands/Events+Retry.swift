@@ -6,8 +6,8 @@ extension Events {
     static let configuration = CommandConfiguration(
       abstract: "Try failed or dead events again, counting their attempts from zero.",
       discussion: """
-          hearth events retry 42.0.embedMessage
-          hearth events retry --all --state dead --function embedMessage
+          hearth events retry 42.0.welcome
+          hearth events retry --all --state dead --function welcome
         """
     )
 

@@ -11,8 +11,8 @@ extension Events {
         A write of a function is caused by the event that the function was handling; the chain \
         begins with the write of a client.
 
-          hearth events show 42.0.embedMessage
-          hearth events show 42.0.embedMessage --json
+          hearth events show 42.0.welcome
+          hearth events show 42.0.welcome --json
         """
     )
 

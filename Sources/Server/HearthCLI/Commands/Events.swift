@@ -24,10 +24,10 @@ struct Events: AsyncParsableCommand {
       can be retried, and all that are not running discarded.
 
         hearth events list --state failed
-        hearth events show 12.0.embedMessage
-        hearth events retry 12.0.embedMessage
+        hearth events show 12.0.welcome
+        hearth events retry 12.0.welcome
         hearth events retry --all --state dead
-        hearth events discard 12.0.embedMessage
+        hearth events discard 12.0.welcome
       """,
     subcommands: [List.self, Show.self, Retry.self, Discard.self],
     defaultSubcommand: List.self
@@ -37,7 +37,7 @@ struct Events: AsyncParsableCommand {
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List events, newest first.",
-      discussion: "  hearth events list --state dead --function embedMessage"
+      discussion: "  hearth events list --state dead --function welcome"
     )
 
     @OptionGroup var suite: SuiteLocation

@@ -8,12 +8,14 @@ struct Fire: AsyncParsableCommand {
     abstract: "Send one event to one triggered function, without writing a document.",
     usage: "hearth fire <name> [--document <document>] [--data <json>] [<options>]",
     discussion: """
-      Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data \
+      Data is JSON, with {"$timestamp": "2026-12-01T18:00:00Z"}, {"$reference": "users/u1"} and so \
+      on for what JSON lacks, as `hearth import --help` has it; or Firestore's own form if its only \
+      top key is "fields". With --data \
       alone the document counts as created, with --before too as updated, with --before alone as \
       deleted. Functions that wait for other events than documents' get a CloudEvent as JSON; of its \
       members only "data" matters to most, and what is missing is made up.
 
-        hearth fire embedMessage --document chats/c1/messages/m1 --data @m.json
+        hearth fire welcome --document users/tina --data @user.json
         hearth fire onUser --document users/u1 --data '{"name": "Ann"}'
         hearth fire onUser --document users/u1 --before '{"name": "Ann"}'
         hearth fire onSignUp --event signup.json

@@ -97,7 +97,7 @@ extension Functions {
         --state pending --function NAME` gives them up at once. The next `hearth deploy` brings \
         back whatever the package still declares, `hearth functions rollback` all of it at once.
 
-          hearth functions delete embedMessage semanticSearch
+          hearth functions delete welcome greeting
         """
     )
 

@@ -10,7 +10,7 @@ extension Functions {
       abstract: "Show what each function has done since the suite's start.",
       discussion: """
           hearth functions stats
-          hearth functions stats embedMessage semanticSearch
+          hearth functions stats welcome greeting
           hearth functions stats --json
 
         Calls, events, tasks and schedules count alike, each attempt by itself. REFUSED means a \

@@ -9,7 +9,7 @@ struct Functions: AsyncParsableCommand {
     discussion: """
         hearth functions list
         hearth functions stats
-        hearth functions logs embedMessage --follow
+        hearth functions logs welcome --follow
         hearth functions rollback
       """,
     subcommands: [

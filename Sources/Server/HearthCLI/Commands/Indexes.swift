@@ -54,7 +54,11 @@ struct Indexes: AsyncParsableCommand {
       added += Self.add(override, to: &overrides)
     }
     guard added > 0 else {
-      return Terminal.print("\(path) has every index that was needed.")
+      return Terminal.print(
+        indexes.isEmpty && overrides.isEmpty
+          ? "No query so far needs an index, so nothing was written."
+          : "\(path) has every index that was needed."
+      )
     }
     file["indexes"] = indexes
     file["fieldOverrides"] = overrides

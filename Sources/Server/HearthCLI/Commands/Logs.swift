@@ -18,9 +18,9 @@ struct Logs: AsyncParsableCommand {
       --quiet leaves these lines out.
 
         hearth logs --follow
-        hearth logs embedMessage --level warning --since 10m
+        hearth logs welcome --level warning --since 10m
         hearth logs --quiet --follow
-        hearth logs --function embedMessage --json | jq .message
+        hearth logs --function welcome --json | jq .message
       """
   )
 

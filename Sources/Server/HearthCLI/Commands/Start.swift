@@ -200,6 +200,7 @@ struct Start: AsyncParsableCommand {
     if let note = files.emulators.missingNote(file: "firebase.json") {
       report.notesOnceUp.append((note, .notice))
     }
+    report.notesOnceUp += files.misspelledKeys.map { ($0, .warning) }
     if configuration.functions == nil {
       report.hintWithoutFunctions =
         files.exists
@@ -246,9 +247,31 @@ struct Start: AsyncParsableCommand {
       report.note("Stopped.")
     } catch let error as ExportOnExitError {
       throw CommandError(error.statusMessage)
+    } catch let error as TakenPortsError {
+      throw CommandError("Cannot start: \(await explanation(of: error, configuration))")
     } catch let error as any StatusConvertible {
       throw CommandError("Cannot start: \(error.statusMessage)")
     }
+  }
+
+  /// Names the suite that has the ports, if one does, and the command that leaves it alone.
+  private func explanation(
+    of error: TakenPortsError,
+    _ configuration: SuiteConfiguration
+  ) async -> String {
+    var who = ""
+    if error.services.contains(.hub), let port = configuration.ports[.hub] {
+      let client = ControlClient(address: "\(configuration.host(of: .hub)):\(port)", token: nil)
+      // Whatever else answers there is only another program.
+      if case .running(let suite) = try? await client.suite() {
+        who = " A suite of project \(suite.project) runs there, process \(suite.pid)."
+      }
+    }
+    let flags = error.services.map { "--\($0.rawValue)-port 0" }.joined(separator: " ")
+    return """
+      \(error.statusMessage).\(who)
+      Stop it, or take free ports: hearth start \(flags)
+      """
   }
 
   /// The port flags of the services; 0 requests a free port.

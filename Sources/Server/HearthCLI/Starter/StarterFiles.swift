@@ -275,8 +275,9 @@ struct StarterFiles {
     switch hearth {
     case .path:
       """
-      the path of a checkout. For others, put its address there:
-      `.package(url: "https://…/hearth", branch: "main")`.
+      a folder of this machine: the libraries that `make install` compiled, or a
+      checkout. For other machines, and for the image of production, put its
+      address there: `.package(url: "https://…/hearth", branch: "main")`.
       """
     case .address:
       """

@@ -1,4 +1,6 @@
+import EmulatorSuite
 import Foundation
+import Identifiers
 
 /// The settings of a Firebase project in the `firebase.json` and `.firebaserc` of its folder.
 struct ProjectFiles {
@@ -26,6 +28,8 @@ struct ProjectFiles {
   var storageRules: String?
   /// The default project in `.firebaserc`.
   var defaultProject: String?
+  /// A sentence for each key of `firebase.json` that looks like a misspelled one.
+  var misspelledKeys: [String] = []
 
   /// Reads the files of the working folder's project; throws `CommandError` for a malformed file.
   ///
@@ -59,6 +63,7 @@ struct ProjectFiles {
     firestoreIndexes = Self.absolute("firestore.indexes.json", in: folder)
     if let firebase: FirebaseJSON = try Self.read("firebase.json", in: folder) {
       let functions = firebase.functions?.only
+      misspelledKeys = Self.misspelledKeys(in: folder + "/firebase.json")
       if let emulators = firebase.emulators {
         try emulators.check(file: folder + "/firebase.json")
         self.emulators = emulators
@@ -83,6 +88,59 @@ struct ProjectFiles {
     storageRules = storageRules ?? Self.existing("storage.rules", in: folder)
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
     defaultProject = firebaserc?.projects?["default"]
+    if let defaultProject, !ProjectID.isUsable(defaultProject) {
+      throw CommandError(
+        "\(folder)/.firebaserc: projects.default is \"\(defaultProject)\"; use letters, digits and "
+          + "hyphens."
+      )
+    }
+  }
+
+  /// Returns a sentence for each unknown key whose name is close to that of a known one.
+  ///
+  /// Other unknown keys are those of Firebase's tools, and without effect here.
+  private static func misspelledKeys(in file: String) -> [String] {
+    // A file that cannot be read has been reported by then.
+    guard let data = FileManager.default.contents(atPath: file),
+      let root = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
+    else { return [] }
+    func check(_ value: Any?, _ known: [String], at place: String) -> [String] {
+      let objects = value as? [[String: Any]] ?? [value as? [String: Any] ?? [:]]
+      return objects.flatMap { $0.keys.sorted() }.filter { !known.contains($0) }.compactMap { key in
+        NearestName.of(key, among: known).map { meant in
+          "\(file): \(place)\(key) is no setting. Did you mean \(meant)?"
+        }
+      }
+    }
+    let emulators = root["emulators"] as? [String: Any] ?? [:]
+    let services = SuiteService.allCases.map(\.rawValue)
+    return check(root, FirebaseKeys.root, at: "")
+      + check(root["functions"], FirebaseKeys.functions, at: "functions.")
+      + check(root["firestore"], FirebaseKeys.firestore, at: "firestore.")
+      + check(emulators, services + FirebaseKeys.otherEmulators, at: "emulators.")
+      + services.flatMap {
+        check(emulators[$0], FirebaseKeys.emulator, at: "emulators.\($0).")
+      }
+  }
+
+  /// The keys of `firebase.json` that Firebase's tools or Hearth know.
+  private enum FirebaseKeys {
+    static let root = [
+      "$schema", "apphosting", "auth", "database", "dataconnect", "emulators", "extensions",
+      "firestore", "functions", "hosting", "remoteconfig", "storage",
+    ]
+    static let functions = [
+      "source", "product", "configuration", "codebase", "runtime", "ignore", "predeploy",
+      "postdeploy", "prefix", "configDir",
+    ]
+    static let firestore = [
+      "rules", "indexes", "database", "location", "predeploy", "postdeploy", "edition",
+    ]
+    static let emulator = ["host", "port", "enabled", "websocketPort"]
+    static let otherEmulators = [
+      "apphosting", "database", "dataconnect", "eventarc", "extensions", "hosting", "logging",
+      "pubsub", "remoteconfig", "singleProjectMode", "storage",
+    ]
   }
 
   /// Returns the absolute path of a file; nil if there is none.
@@ -104,21 +162,33 @@ struct ProjectFiles {
       throw CommandError("\(path) is a link to a file that is missing; restore or remove it.")
     }
     do {
-      return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
+      let data = try Data(contentsOf: URL(filePath: path))
+      // It names the place of a mistake, and knows the mistakes that Foundation lets pass.
+      try JSONInput.check(Array(data), name: path, remedy: "Correct it.", code: .failed)
+      return try JSONDecoder().decode(File.self, from: data)
+    } catch let error as CommandError {
+      throw error
     } catch DecodingError.dataCorrupted {
-      // The second reading names the place; it may differ only if the file has changed since.
-      let bytes = (try? Data(contentsOf: URL(filePath: path))).map { Array($0) } ?? []
-      try JSONInput.check(bytes, name: path, remedy: "Correct it.", code: .failed)
       // Foundation does not say which number its type cannot hold.
       throw CommandError(
         "\(path) has a number that cannot be used, such as a port with a fraction; correct it."
       )
-    } catch DecodingError.typeMismatch(_, let context) {
+    } catch DecodingError.typeMismatch(let type, let context) {
       let key = context.codingPath.map(\.stringValue).joined(separator: ".")
       let what = key.isEmpty ? "what it holds" : "\"\(key)\""
-      throw CommandError("\(path): \(what) is of the wrong type; correct it.")
+      throw CommandError("\(path): \(what) must be \(words(for: type)); correct it.")
     } catch {
       throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
+    }
+  }
+
+  /// Returns what a value must be in JSON to decode as a type.
+  private static func words(for type: any Any.Type) -> String {
+    switch type {
+    case is Int.Type: "a whole number without quotes"
+    case is Bool.Type: "true or false"
+    case is String.Type: "a text in quotes"
+    default: "an object in braces"
     }
   }
 

@@ -14,13 +14,15 @@ enum WrongCommandLine {
     for (place, word) in arguments.enumerated() {
       let commands = command.configuration.subcommands
       guard !commands.isEmpty, !word.hasPrefix("-") else {
-        return numberBelowZero(arguments[place...], path, complaint)
+        return firebaseOption(arguments[place...], path, complaint)
+          ?? numberBelowZero(arguments[place...], path, complaint)
       }
       let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
       guard let next = commands.first(where: { $0._commandName == word }) else {
         // A default command may take the word as an argument and complain of something else.
         let isRefused = complaint.contains("nexpected argument") && complaint.contains("'\(word)'")
         guard isRefused || command.configuration.defaultSubcommand == nil else { return nil }
+        if path == root._commandName, let advice = FirebaseCommand.advice(for: word) { return advice }
         let meant = NearestName.of(word, among: names).map { " Did you mean `\(path) \($0)`?" }
         return """
           There is no command `\(path) \(word)`.\(meant ?? "")
@@ -31,6 +33,20 @@ enum WrongCommandLine {
       path += " \(word)"
     }
     return nil
+  }
+
+  /// Returns the advice for an option that only Firebase's tools have.
+  private static func firebaseOption(
+    _ arguments: ArraySlice<String>,
+    _ path: String,
+    _ complaint: String
+  ) -> String? {
+    arguments.prefix { $0 != "--" }.first { $0.hasPrefix("--") && complaint.contains("'\($0)'") }
+      .flatMap { option in
+        FirebaseCommand.advice(forOption: option, of: path).map {
+          "`\(path)` has no \(option). \($0)"
+        }
+      }
   }
 
   /// Returns the explanation of a number below 0, which the parser takes for an option.

@@ -160,7 +160,7 @@ final class FleetContext: Sendable {
       return due
     }
     for version in due { version.advance() }
-    journal?.writeCounts(now: now)
+    if let next = journal?.writeDue(now: now) { alarm.set(next) }
     pass { $0.gate.admit(now: $1) }
     if let next = state.withLock({ $0.advances.first }) { alarm.set(next) }
   }

@@ -214,6 +214,8 @@ package final class WorkerFleet: FunctionInvoker, Service {
     } onGracefulShutdown: {
       self.stop(after: self.context.configuration.drainGrace)
     }
+    // No worker is left, so nothing more of its output can come.
+    context.journal?.writeHeld(after: context.time.now())
     context.closeLaunches()
     for version in context.versions { version.abort() }
     context.removeSocketFolder()

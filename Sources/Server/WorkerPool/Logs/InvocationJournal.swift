@@ -1,3 +1,4 @@
+import DequeModule
 import FunctionLogs
 import HTTPMessages
 import HTTPTypes
@@ -8,21 +9,35 @@ import Synchronization
 /// The log lines about ended invocations: a line for each, or a count where there are too many.
 ///
 /// A function that ends more than `linesMax` invocations in a second gets one line for the rest, so
-/// that its lines neither crowd out the lines of others nor slow it down.
+/// that its lines neither crowd out the lines of others nor slow it down. A line is held for a
+/// moment, in which the function's own lines, which come through a pipe, are read.
 package final class InvocationJournal: Sendable {
   private let log: FunctionLogStore
   private let suiteTime: @Sendable () -> String?
   private let tallies = Mutex<[String: Tally]>([:])
+  /// The lines that are held, the oldest first.
+  private let held = Mutex<Deque<HeldLine>>([])
 
   /// The maximum number of lines of one function in a second.
   static let linesMax = 20
   private static let window = Duration.seconds(1)
+  private static let holdTime = Duration.milliseconds(20)
 
   /// The invocations of a function that ended in the current second.
   private struct Tally {
     var end: Duration
     var lines = 0
     var leftOut: [FunctionFigures.Outcome: Int] = [:]
+  }
+
+  /// A line until the function's own lines have been read.
+  private struct HeldLine {
+    var due: Duration
+    var function: String
+    var message: String
+    var invocation: String
+    var trace: String?
+    var end: InvocationEnd
   }
 
   /// Creates a journal that writes to `log`.
@@ -33,9 +48,9 @@ package final class InvocationJournal: Sendable {
     self.suiteTime = suiteTime
   }
 
-  /// Writes or counts the end of an invocation.
+  /// Notes or counts the end of an invocation.
   ///
-  /// Returns the time at which `writeCounts` must be called, if that is new.
+  /// Returns the time at which `writeDue` must be called, if that is new.
   func invocationEnded(
     _ request: InvocationRequest,
     _ outcome: FunctionFigures.Outcome,
@@ -61,12 +76,41 @@ package final class InvocationJournal: Sendable {
       return (false, counted, isFirst ? tally.end : nil)
     }
     if let counted { write(counted, of: name) }
-    if isShown { write(request, outcome, status: status, after: time) }
-    return wake
+    guard isShown else { return wake }
+    let due = now + Self.holdTime
+    let line = line(request, outcome, status: status, after: time, due: due)
+    held.withLock { $0.append(line) }
+    return due
   }
 
-  /// Writes the counts of the seconds that are over.
-  func writeCounts(now: Duration) {
+  /// Writes the lines that were held long enough, and the counts of the seconds that are over.
+  ///
+  /// Returns the time of the next call that is necessary for a held line; nil if there is none.
+  func writeDue(now: Duration) -> Duration? {
+    let next = held.withLock { held in
+      while let line = held.first, line.due <= now {
+        held.removeFirst()
+        log.append(
+          function: line.function,
+          level: "info",
+          message: line.message,
+          invocation: line.invocation,
+          trace: line.trace,
+          end: line.end
+        )
+      }
+      return held.first?.due
+    }
+    writeCounts(now: now)
+    return next
+  }
+
+  /// Writes all lines that are still held, and the counts of the seconds that are over then.
+  func writeHeld(after now: Duration) {
+    _ = writeDue(now: now + Self.holdTime)
+  }
+
+  private func writeCounts(now: Duration) {
     let due = tallies.withLock { tallies in
       let due = tallies.filter { $0.value.end <= now }
       for name in due.keys { tallies[name] = nil }
@@ -75,12 +119,13 @@ package final class InvocationJournal: Sendable {
     for (name, tally) in due where !tally.leftOut.isEmpty { write(tally, of: name) }
   }
 
-  private func write(
+  private func line(
     _ request: InvocationRequest,
     _ outcome: FunctionFigures.Outcome,
     status: Int?,
-    after time: Duration
-  ) {
+    after time: Duration,
+    due: Duration
+  ) -> HeldLine {
     let milliseconds = (time / .microseconds(1)).rounded() / 1_000
     let end = InvocationEnd(
       outcome: outcome.rawValue,
@@ -90,9 +135,9 @@ package final class InvocationJournal: Sendable {
     )
     let shown = milliseconds < 10 ? (milliseconds * 10).rounded() / 10 : milliseconds.rounded()
     let number = shown == shown.rounded() ? String(Int(shown)) : String(shown)
-    log.append(
+    return HeldLine(
+      due: due,
       function: request.function,
-      level: "info",
       message: "\(outcome.text(status)) in \(number) ms",
       invocation: request.id,
       trace: request.traceID,
