@@ -117,3 +117,22 @@ def test_a_wrong_capture_does_not_compile_and_the_error_names_it(
     source = PATH + FUNCTION
     assert right in source
     assert (line, error) in errors_of(source.replace(right, wrong), tmp_path)
+
+
+def test_a_misspelt_property_of_an_update_is_named(tmp_path):
+    source = """import FunctionsRuntime
+
+struct Book: Codable, Sendable { var title: String }
+
+let retitled = OnDocumentUpdated<Book>("retitled", at: "books/{id}") { event in
+  guard event.data.changed(\\.titel) else { return }
+}
+let written = OnDocumentWritten<Book>("written", at: "books/{id}") { event in
+  guard event.data.changed(\\.titel) else { return }
+}
+"""
+    line = "guard event.data.changed(\\.titel) else { return }"
+
+    assert errors_of(source, tmp_path) == [
+        (line, "value of type 'Book' has no member 'titel'")] * 2
+    assert errors_of(source.replace("titel", "title"), tmp_path) == []

@@ -209,3 +209,19 @@ def test_start_and_doctor_say_when_everything_is_open(tmp_path, match, options, 
         assert "everybody" not in log and "read and write everything" not in log
     else:
         assert notice in log
+
+
+@pytest.mark.parametrize("value, is_told", [(None, True), ("x", False)])
+def test_a_secret_without_a_value_is_told_when_its_function_is_deployed(
+        project, value, is_told):
+    sentence = "The secret SAMPLE_SECRET of variables is not set"
+    if value:
+        (project / ".secret.local").write_text(f"SAMPLE_SECRET={value}\n", encoding="utf-8")
+    binary = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "SampleFunctions")
+
+    with open(project / "notes", "wb") as notes:
+        with conftest.started(project, "--executable", binary, stderr=notes) as suite:
+            deployed = suite.cli("deploy")
+
+    assert (sentence in deployed.stdout + deployed.stderr) == is_told
+    assert (sentence in (project / "notes").read_text(encoding="utf-8")) == is_told

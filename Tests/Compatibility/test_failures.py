@@ -119,3 +119,23 @@ def test_after_a_jump_the_line_has_the_suites_time(tmp_path):
 
         line = next(line for line in lines(suite, "echo") if "succeeded in" in line)
         assert re.search(r"suite-time=\d{4}-\d\d-\d\dT", line), line
+
+
+def test_the_end_of_an_invocation_stands_after_its_own_lines(tmp_path):
+    with started_sample(tmp_path) as suite:
+        for number in range(10):
+            assert suite.cli("call", "log", "--data", f'"line {number}"').returncode == 0
+        until(lambda: lines_of(suite, "log").count("end") == 10,
+              "the ends of ten invocations are not in the log")
+
+        kinds = lines_of(suite, "log")
+    # Each of the ten invocations logs at least two lines.
+    assert len(kinds) >= 30
+    assert kinds[-1] == "end"
+    assert "end end" not in " ".join(kinds)
+
+
+def lines_of(suite, function):
+    """The lines of a function in their order: "end" for the end of an invocation, else "own"."""
+    text = suite.cli("logs", function, "--json").stdout
+    return ["end" if "end" in json.loads(line) else "own" for line in text.splitlines()]

@@ -318,6 +318,16 @@ def test_warnings_name_the_function_and_what_to_do(project):
         assert part in project.text("README.md")
 
 
+@pytest.mark.parametrize("dependency, warns", [
+    ('.package(name: "hearth", path: "/home/ann/.local/lib/hearth")', True),
+    ('.package(path: "../models")', True), ('.package(path: "models")', False),
+    ('.package(url: "https://git.example.com/hearth", branch: "main")', False)])
+def test_a_folder_that_the_image_lacks_is_warned_of(project, dependency, warns):
+    (project.folder / "Package.swift").write_text(f"dependencies: [\n  {dependency}\n],\n",
+                                                  encoding="utf-8")
+    assert ("which is not in the image" in project.generate().stderr) == warns
+
+
 def test_the_difference_is_in_words_and_in_the_exit_code(project):
     reply = project.run("--diff")
     assert reply.returncode == 1 and "+ service us-central1/embedmessage" in reply.stdout

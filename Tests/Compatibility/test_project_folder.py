@@ -113,6 +113,73 @@ def test_other_projects_are_warned_of_in_single_project_mode_only(tmp_path, mode
     assert ("Requests for project other" in notes_of(tmp_path)) == warns
 
 
+def start_refused(folder, *options):
+    tried = subprocess.run([hearth(), "start", "--ephemeral", *options], cwd=folder,
+                           capture_output=True, text=True, timeout=30, check=False)
+    assert tried.returncode == 1, tried.stderr
+    return tried.stderr
+
+
+def test_all_taken_ports_are_named_at_once_with_the_suite_that_has_them(tmp_path):
+    ports = own_ports()
+    settings(tmp_path, **ports)
+    (tmp_path / ".firebaserc").write_text('{"projects": {"default": "demo-first"}}',
+                                          encoding="utf-8")
+
+    with begun(tmp_path) as suite:
+        refusal = start_refused(tmp_path)
+    for name in ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui"):
+        assert f"127.0.0.1:{ports[name]['port']} (" in refusal
+        assert f"--{name}-port 0" in refusal
+    assert f"A suite of project demo-first runs there, process {suite['pid']}." in refusal
+
+
+def test_two_services_cannot_have_one_port(tmp_path):
+    settings(tmp_path, **{**own_ports(), "firestore": {"port": 18080}, "auth": {"port": 18080}})
+
+    refusal = start_refused(tmp_path)
+
+    assert "Firestore and Auth would both listen on 127.0.0.1:18080" in refusal
+    assert "--auth-port" in refusal
+
+
+@pytest.mark.parametrize("text, warning", [
+    ('{"function": {"source": "."}}', "function is no setting. Did you mean functions?"),
+    ('{"functions": {"sorce": "."}}', "functions.sorce is no setting. Did you mean source?"),
+    ('{"emulators": {"firestore": {"prot": 1}}}',
+     "emulators.firestore.prot is no setting. Did you mean port?"),
+    ('{"emulators": {"firestor": {}}}', "emulators.firestor is no setting. Did you mean firestore?"),
+])
+def test_a_misspelt_setting_is_named_at_the_start_and_by_doctor(tmp_path, text, warning):
+    (tmp_path / "firebase.json").write_text(text, encoding="utf-8")
+    flags = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+             for flag in (f"--{name}-port", "0")]
+
+    with begun(tmp_path, "--no-functions", *flags):
+        pass
+    doctor = subprocess.run([hearth(), "doctor"], cwd=tmp_path, capture_output=True, text=True,
+                            timeout=60, check=False)
+
+    assert warning in notes_of(tmp_path)
+    assert warning in doctor.stdout
+
+
+@pytest.mark.parametrize("name, text, words", [
+    (".firebaserc", '{"projects": {"default": "demo book"}}', "projects.default is \"demo book\""),
+    ("firebase.json", '{"functions": {"source": "."},}', "not JSON"),
+    ("firebase.json", '{"functions": "."}', '"functions" must be an object in braces'),
+    ("firebase.json", '{"emulators": {"auth": {"port": "9099"}}}', "must be a whole number"),
+    ("firebase.json", '{"emulators": {"ui": {"enabled": "no"}}}', "must be true or false"),
+    ("firebase.json", '{"firestore": {"rules": 1}}', "must be a text in quotes"),
+])
+def test_a_setting_that_cannot_be_is_refused_with_what_it_must_be(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    refusal = start_refused(tmp_path)
+
+    assert words in refusal and name in refusal
+
+
 def test_commands_find_the_project_in_a_parent_folder(tmp_path):
     settings(tmp_path, **own_ports())
     (tmp_path / ".firebaserc").write_text('{"projects": {"default": "demo-upward"}}',

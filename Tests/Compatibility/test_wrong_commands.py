@@ -57,6 +57,13 @@ def is_refused(done, code, *words):
     ("auth remove tina@example.com", 2, ["Commands: create, list, token, claims, delete"]),
     ("functions list --jsn", 2, ["--json"]),
     ("start --executible x", 2, ["--executable"]),
+    # Commands and options of Firebase's tools.
+    ("emulators:start", 2, ["Firebase's command", "`hearth start`"]),
+    ("functions:secrets:set KEY", 2, ["`hearth functions config set --secret`"]),
+    ("config set KEY x", 2, ["`hearth functions config`"]),
+    ("functions:list", 2, ["`hearth functions list`"]),
+    ("login", 2, ["no `login`", "never contacts Google"]),
+    ("start --only firestore", 2, ["`hearth start` has no --only", "--no-functions"]),
     # Times, numbers and ids.
     ("clock advance -5m", 2, ["-5m", "only forward", "such as 5m"]),
     ("clock advance -- -5m", 2, ["-5m", "only forward"]),

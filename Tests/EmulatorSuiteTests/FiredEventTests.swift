@@ -46,7 +46,7 @@ struct FiredEventTests {
         .reference(DocumentName(database: database, path: ResourcePath(["users", "u"])))
       ),
       ("null", FirestoreValue.null), ("true", .boolean(true)), (#""text""#, .string("text")),
-      ("1", .integer(1)), ("-7", .integer(-7)), ("1.5", .double(1.5)), ("2.0", .integer(2)),
+      ("1", .integer(1)), ("-7", .integer(-7)), ("1.5", .double(1.5)), ("2.0", .double(2)),
       ("9007199254740992", .integer(9_007_199_254_740_992)), ("1e300", .double(1e300)),
       (#"[1, "a", null]"#, .array([.integer(1), .string("a"), .null])),
       (#"{"a": {"b": 1}}"#, .map(["a": .map(["b": .integer(1)])])), ("{}", .map([:])),
@@ -94,7 +94,10 @@ struct FiredEventTests {
       (#"{"document": "things/t", "data": null}"#, "\"data\" is not a JSON object"),
       (#"{"document": "things/t", "before": 1}"#, "\"before\" is not a JSON object"),
       (#"{"document": "t/t", "data": {"a": {"$timestamp": 5}}}"#, "--data: a must be written as"),
-      (#"{"document": "t/t", "before": {"a": {"$time": ""}}}"#, "--before: a has \"$time\", which is"),
+      (
+        #"{"document": "t/t", "before": {"a": {"$time": ""}}}"#,
+        "--before: a has \"$time\", which is"
+      ),
       (#"{"document": "t/t", "data": {"__a__": 1}}"#, "\"__a__\", which is no name of a field"),
       (#"{"document": "t/t", "data": {"fields": {"a": 1}}}"#, "Firestore's form"),
       (#"{"document": "t/t", "data": {"fields": {"a": {"noValue": 1}}}}"#, "Firestore's form"),

@@ -236,8 +236,14 @@ struct DocumentEventTests {
     let new = Message(text: "hello", sentAt: nil)
     let update = DocumentUpdate(before: old, after: new, changedFields: ["sentAt", "place.city"])
     #expect(!update.changed(\.text) && update.changed(\.sentAt))
-    #expect(update.changedField("sentAt") && update.changedField("place") && update.changedField("place.city.x"))
-    #expect(!update.changedField("text") && !update.changedField("place.zip") && !update.changedField("plac"))
+    #expect(
+      update.changedField("sentAt") && update.changedField("place")
+        && update.changedField("place.city.x")
+    )
+    #expect(
+      !update.changedField("text") && !update.changedField("place.zip")
+        && !update.changedField("plac")
+    )
 
     let updated = DocumentWrite.updated(before: old, after: new, fields: ["sentAt"])
     #expect(!updated.changed(\.text) && updated.changed(\.sentAt))

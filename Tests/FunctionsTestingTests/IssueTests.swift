@@ -37,7 +37,10 @@ struct IssueTests {
     let texts = issues.compactMap(\.text)
     #expect(texts.prefix(3).allSatisfy { $0.hasPrefix("Not settled: ") })
     #expect(texts.dropFirst(3).first?.contains("greet ran once, expected 3") == true)
-    #expect(texts.dropFirst(4).first?.hasPrefix("Refused, but expected: get notes/1") == true)
+    #expect(
+      texts.dropFirst(4).first?.hasPrefix("Refused, but expected to be allowed: get notes/1")
+        == true
+    )
     #expect(texts.last?.hasPrefix("Allowed, but expected to be refused: get notes/1") == true)
   }
 

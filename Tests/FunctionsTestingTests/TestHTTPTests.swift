@@ -87,6 +87,32 @@ struct TestHTTPTests {
     #expect(issues.first?.text?.contains("GET \(Self.url)") == true)
   }
 
+  @Test("A test that ends with an error still names the requests, which may be its cause")
+  func unscriptedBeforeAnError() async throws {
+    let calling: (TestEnvironment) -> FunctionsApp = { environment in
+      FunctionsApp {
+        OnCall<String, Int>("asks") { request in
+          try await environment.http.send(OutboundRequest(url: request.data)).status
+        }
+      }
+    }
+    var thrown: (any Error)?
+    let issues = await recordedIssues {
+      do {
+        try await withFunctions(calling) { suite in
+          try await suite.call(OnCall<String, Int>("asks") { _ in 0 }, Self.url)
+        }
+      } catch {
+        thrown = error
+      }
+    }
+    #expect(issues.map { $0.text?.contains("GET \(Self.url)") } == [true])
+    let error = try #require(thrown as? CallableError)
+    #expect(error.code == .internal && error.message == "INTERNAL")
+    #expect("\(error)".contains("The handler threw: "), "\(error)")
+    #expect("\(error)".contains(Self.url), "\(error)")
+  }
+
   @Test(
     "Addresses fit without their query, with it, or by their beginning",
     arguments: [

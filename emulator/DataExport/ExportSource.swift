@@ -37,7 +37,7 @@ struct ExportSource: Sendable {
     }
     try ExportDestination.restore(path)
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue
-    else { throw StatusError(.notFound, "There is no folder \(path) to import.") }
+    else { throw StatusError(.notFound, "There is no file or folder \(path) to import.") }
     let whole = "\(path)/\(ExportMetadata.fileName)"
     guard FileManager.default.fileExists(atPath: whole) else {
       try add(metadataFile: try Self.soleMetadataFile(in: path))

@@ -179,6 +179,9 @@ enum EventJSON {
 
   /// Returns the value of a JSON text.
   static func value(_ text: [UInt8]) throws -> FirestoreValue {
+    guard !text.isEmpty else {
+      throw EventRefusedError(#"The event has no data; give it some, as in {"data": {}}."#)
+    }
     do {
       return try JSONReader.read(text, unwrapsIntegers: false)
     } catch let error as JSONSyntaxError {

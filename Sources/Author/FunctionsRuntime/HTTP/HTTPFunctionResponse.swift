@@ -28,6 +28,12 @@ public struct HTTPFunctionResponse: Sendable {
     /// cancelled when the client disconnects. If it throws, the connection is closed early, so that
     /// the client does not mistake the partial body for the whole.
     case stream(@Sendable (HTTPResponseWriter) async throws -> Void)
+
+    /// A complete body as UTF-8 text, such as for the expectation of a test; nil for a stream.
+    public var text: String? {
+      guard case .bytes(let bytes) = self else { return nil }
+      return String(decoding: bytes, as: UTF8.self)
+    }
   }
 
   /// Creates a response with a status, header fields and a body.

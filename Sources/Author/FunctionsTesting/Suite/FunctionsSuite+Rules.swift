@@ -57,7 +57,10 @@ extension FunctionsSuite {
       return try await body(firestore(as: token))
     } catch let error as FirestoreError where error.code == .permissionDenied {
       try CallSite(fileID, filePath, line, column).record(
-        FunctionsTestingError(.unexpectedAccess, "Refused, but expected: \(lastRefusal)")
+        FunctionsTestingError(
+          .unexpectedAccess,
+          "Refused, but expected to be allowed: \(lastRefusal)"
+        )
       )
       return nil
     }

@@ -4,6 +4,7 @@ import Events
 import FirestoreProtos
 import FirestoreWire
 import Foundation
+import JSONText
 import StatusCodes
 import SwiftProtobuf
 
@@ -13,20 +14,19 @@ struct FiredEvent {
 
   /// Parses `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
   ///
-  /// A document is `TaggedJSON`, or in Firestore's format if its only top-level key is `fields`. In
-  /// the first, whole numbers become integers. Both versions get `time` as create and update time.
+  /// A document is `TaggedJSON`, or in Firestore's format if its only top-level key is `fields`. Both versions get `time` as create and update time.
   init(json: [UInt8], database: DatabaseName, time: Timestamp) throws {
-    let body: Google_Protobuf_Struct
-    do {
-      body = try Google_Protobuf_Struct(jsonUTF8Bytes: json)
-    } catch {
-      throw StatusError.invalidArgument("The body is not a JSON object: \(error)")
+    // Why a text is not JSON is known to the command, which reads it first.
+    guard let members = try? jsonMembers(of: json) else {
+      throw StatusError.invalidArgument("The body is not a JSON object.")
     }
-    guard let slashed = body.fields["document"]?.stringValue else {
+    guard let text = members["document"] else {
       throw StatusError.invalidArgument(
         "The function waits for events of documents: give --document PATH with --data or --before."
       )
     }
+    // What is no string is no path either.
+    let slashed = (try? JSONDecoder().decode(String.self, from: Data(text))) ?? ""
     let path = ResourcePath(slashSeparated: slashed)
     guard path.isDocument, !path.segments.contains("") else {
       throw StatusError.invalidArgument(
@@ -35,13 +35,13 @@ struct FiredEvent {
     }
     let name = DocumentName(database: database, path: path)
     func document(_ key: String) throws -> FirestoreDocument? {
-      guard let json = body.fields[key] else { return nil }
-      guard case .structValue(let object) = json.kind else {
+      guard let json = members[key] else { return nil }
+      guard json.first == UInt8(ascii: "{") else {
         throw StatusError.invalidArgument("\"\(key)\" is not a JSON object.")
       }
       return FirestoreDocument(
         name: name,
-        fields: try Self.fields(object, at: "--\(key)", in: database),
+        fields: try Self.fields(json, at: "--\(key)", in: database),
         createTime: time,
         updateTime: time
       )
@@ -55,16 +55,14 @@ struct FiredEvent {
   }
 
   private static func fields(
-    _ object: Google_Protobuf_Struct,
+    _ json: [UInt8],
     at place: String,
     in database: DatabaseName
   ) throws -> MapValue {
-    guard object.fields.count == 1, case .structValue(let inner) = object.fields["fields"]?.kind
-    else { return try TaggedJSON.fields(of: object.jsonUTF8Bytes(), at: place, in: database) }
-    let json: [UInt8] = try Google_Protobuf_Struct.with {
-      $0.fields["fields"] = .init(structValue: inner)
+    let members = try jsonMembers(of: json) ?? [:]
+    guard members.count == 1, members["fields"]?.first == UInt8(ascii: "{") else {
+      return try TaggedJSON.fields(of: json, at: place, in: database)
     }
-    .jsonUTF8Bytes()
     do {
       let message = try Google_Firestore_V1_MapValue(jsonUTF8Bytes: json)
       return try WireFormat.fields(message.fields)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import JSONText
 
 /// `hearth fire`: sends one trigger event to one function, without a write.
 struct Fire: AsyncParsableCommand {
@@ -58,24 +59,23 @@ struct Fire: AsyncParsableCommand {
   }
 
   func run() async throws {
-    var body: [String: Any] = [:]
-    body["document"] = document
+    var members: [String] = []
+    if let document { members.append("\"document\":\(jsonQuoted(document))") }
     let file = event.map { $0 == "-" ? $0 : "@\($0)" }
     for (key, option, text) in [
       ("data", "--data", after), ("before", "--before", before), ("event", "--event", file),
     ] {
       guard let text else { continue }
-      body[key] = try JSONSerialization.jsonObject(
-        with: Data(try JSONInput.read(text, option: option)),
-        options: .fragmentsAllowed
-      )
+      // The text is passed on as it is, because 2 and 2.0 are different values.
+      let json = try JSONInput.read(text, option: option)
+      members.append("\"\(key)\":\(String(decoding: json, as: UTF8.self))")
     }
     let client = try await suite.connect()
     try await FunctionNames(client).check([name])
     let reply = try await client.data(
       "POST",
       "/hearth/v1/functions/\(name.percentEncoded)/fire",
-      body: Array(try JSONSerialization.data(withJSONObject: body))
+      body: Array("{\(members.joined(separator: ","))}".utf8)
     )
     let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
     guard outcome.succeeded else {

@@ -81,6 +81,12 @@ struct Production: AsyncParsableCommand {
     do {
       let (plan, files) = try await generated()
       for warning in plan.warnings { Terminal.note("warning: \(warning)") }
+      if let folder = try foldersOutside().first {
+        Terminal.note(
+          "warning: Package.swift depends on the folder \(folder), which is not in the image. Name "
+            + "an address there, such as .package(url: \"https://…/hearth\", branch: \"main\")."
+        )
+      }
       if diff {
         try showDifference(of: plan, files)
       } else {
@@ -140,6 +146,19 @@ struct Production: AsyncParsableCommand {
         ? nil : StarterFiles.template(PackageResources.Dockerfile_dockerignore)
     )
     return (plan, rendered)
+  }
+
+  /// Returns the folders outside the package that its manifest depends on, as they are written.
+  private func foldersOutside() throws -> [String] {
+    let files = try ProjectFiles.ofWorkingFolder()
+    guard let source = functions.configuration(files, isWatched: false)?.source.folder,
+      let manifest = try? String(contentsOfFile: source + "/Package.swift", encoding: .utf8)
+    else { return [] }
+    // The manifest is a program; this finds the usual form of a dependency.
+    let dependency = /\.package\([^)]*path:\s*"([^"]+)"/
+    return manifest.matches(of: dependency).map { String($0.1) }.filter { path in
+      path.hasPrefix("/") || path.split(separator: "/").first == ".."
+    }
   }
 
   /// Returns the project, or nil with a note if there is only one that stays offline.

@@ -17,13 +17,14 @@ enum ProjectID {
 
   /// Returns true for an ID that can be used unchanged in a URL or an environment variable.
   static func isUsable(_ id: String) -> Bool {
-    !id.isEmpty && id.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"):
-        true
-      default: "-_.:".utf8.contains(byte)
+    !id.isEmpty
+      && id.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: "-_.:".utf8.contains(byte)
+        }
       }
-    }
   }
 }

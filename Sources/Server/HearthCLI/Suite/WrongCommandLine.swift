@@ -22,7 +22,9 @@ enum WrongCommandLine {
         // A default command may take the word as an argument and complain of something else.
         let isRefused = complaint.contains("nexpected argument") && complaint.contains("'\(word)'")
         guard isRefused || command.configuration.defaultSubcommand == nil else { return nil }
-        if path == root._commandName, let advice = FirebaseCommand.advice(for: word) { return advice }
+        if path == root._commandName, let advice = FirebaseCommand.advice(for: word) {
+          return advice
+        }
         let meant = NearestName.of(word, among: names).map { " Did you mean `\(path) \($0)`?" }
         return """
           There is no command `\(path) \(word)`.\(meant ?? "")
