@@ -47,7 +47,8 @@ package final class DataImporter: Sendable {
     package var firesTriggers: Bool
     /// Empties the databases in the export first, and all indexes if the export contains vectors.
     ///
-    /// An export without a single document empties the database `(default)`. Users are deleted first if the export contains users.
+    /// An export without a single document empties the database `(default)`. Users are deleted
+    /// first if the export contains users.
     ///
     /// Otherwise, the import replaces documents and vectors with the same names and keeps all
     /// others.

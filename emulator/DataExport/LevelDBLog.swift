@@ -132,7 +132,9 @@ final class LevelDBLogReader {
     }
   }
 
-  /// Reads the next block; false at the end of the file. Throws `CANCELLED` in a cancelled task.
+  /// Reads the next block; false at the end of the file.
+  ///
+  /// Throws `CANCELLED` in a cancelled task.
   private func readBlock() throws(StatusError) -> Bool {
     // A file of zeros has no record at which a caller could look.
     if Task.isCancelled { throw StatusError(.cancelled, "The import was cancelled.") }

@@ -12,7 +12,8 @@ extension FunctionsSuite {
   ///
   /// The request passes through the whole callable protocol, including the token. `as: "tina"`
   /// signs a user in; without `as` the caller is not signed in. Throws the `CallableError` that a
-  /// client would receive; its description also has the handler's own error, which clients never see.
+  /// client would receive; its description also has the handler's own error, which clients never
+  /// see.
   @discardableResult
   public func call<Function: CloudFunction, Payload: Encodable & Sendable>(
     _ function: Function,

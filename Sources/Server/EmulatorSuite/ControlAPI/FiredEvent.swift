@@ -14,7 +14,8 @@ struct FiredEvent {
 
   /// Parses `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
   ///
-  /// A document is `TaggedJSON`, or in Firestore's format if its only top-level key is `fields`. Both versions get `time` as create and update time.
+  /// A document is `TaggedJSON`, or in Firestore's format if its only top-level key is `fields`.
+  /// Both versions get `time` as create and update time.
   init(json: [UInt8], database: DatabaseName, time: Timestamp) throws {
     // Why a text is not JSON is known to the command, which reads it first.
     guard let members = try? jsonMembers(of: json) else {
