@@ -161,7 +161,7 @@ struct AccountExportTests {
     }
     #expect(error?.statusMessage.contains(problem) == true, "\(error?.statusMessage ?? "")")
     #expect(try await users(fixture).isEmpty)
-    #expect(try await DataImporter.unfinished(in: fixture.storage) == nil)
+    #expect(try await DataImporter.unfinished(in: fixture.storage).isEmpty)
   }
 
   @Test("A user who stays and has an imported user's address is named, and nothing is written")

@@ -148,6 +148,65 @@ struct DamageTests {
     #expect(try await fixture.allVectors().count == 1)
   }
 
+  @Test("A pipe in the place of a file is refused instead of waited for", .timeLimit(.minutes(1)))
+  func pipes() async throws {
+    for file in [
+      "firebase-export-metadata.json",
+      "firestore_export/firestore_export.overall_export_metadata", "auth_export/accounts.json",
+    ] {
+      let whole = path + "/" + file
+      let text = try Data(contentsOf: URL(filePath: whole))
+      try FileManager.default.removeItem(atPath: whole)
+      #expect(mkfifo(whole, 0o600) == 0)
+      #expect(try await refusal()?.statusMessage.contains("not a regular file") == true, "\(file)")
+      try FileManager.default.removeItem(atPath: whole)
+      try text.write(to: URL(filePath: whole))
+    }
+    let alone = folder.path("x.overall_export_metadata")
+    #expect(mkfifo(alone, 0o600) == 0)
+    let refused = await failure { try await Fixture().importer.import(alone, .init()) }
+    #expect(refused?.statusMessage.contains("not a regular file") == true)
+  }
+
+  @Test("A link that leads out of the export is refused, also one to a folder")
+  func links() async throws {
+    for name in ["auth_export", "firestore_export", "vectors_export"] {
+      let away = folder.path("away-\(name)")
+      try FileManager.default.moveItem(atPath: "\(path)/\(name)", toPath: away)
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(path)/\(name)",
+        withDestinationPath: away
+      )
+      #expect(try await refusal()?.statusMessage.contains("by a link") == true, "\(name)")
+      try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+      try FileManager.default.moveItem(atPath: away, toPath: "\(path)/\(name)")
+    }
+    #expect(try await refusal() == nil)
+  }
+
+  @Test("Metadata larger than any real ones are refused before they are read")
+  func hugeMetadata() async throws {
+    let file = try FileHandle(
+      forUpdating: URL(filePath: path + "/firebase-export-metadata.json")
+    )
+    try file.truncate(atOffset: 1 << 40)
+    #expect(try await refusal()?.statusMessage.contains("MiB") == true)
+  }
+
+  @Test("The import of something else does not end the note of one cut short")
+  func otherImport() async throws {
+    let fixture = Fixture()
+    fixture.storage.failReads(1, with: StorageError(.failed, "the disk is gone"))
+    let options = DataImporter.Options(firesTriggers: true, replaces: true)
+    #expect(await failure { try await fixture.importer.import(path, options) } != nil)
+    let seed = folder.path("seed.json")
+    try #"{"c/d": {}}"#.write(toFile: seed, atomically: true, encoding: .utf8)
+    _ = try await fixture.importer.import(seed, .init())
+
+    let notes = try await DataImporter.unfinished(in: fixture.storage)
+    #expect(notes.map(\.command) == ["hearth import \(path) --replace --fire-triggers"])
+  }
+
   @Test("A note stays from an import cut short, until one comes to its end")
   func interrupted() async throws {
     let fixture = Fixture()
@@ -165,10 +224,10 @@ struct DamageTests {
     let second = Fixture()
     second.storage.failReads(1, with: StorageError(.failed, "the disk is gone"))
     #expect(await failure { try await second.importer.import(path, .init()) } != nil)
-    let note = try #require(try await DataImporter.unfinished(in: second.storage))
+    let note = try #require(try await DataImporter.unfinished(in: second.storage).first)
     #expect(note.path == path)
     _ = try await second.importer.import(path, .init())
-    #expect(try await DataImporter.unfinished(in: second.storage) == nil)
+    #expect(try await DataImporter.unfinished(in: second.storage).isEmpty)
     #expect(try await second.documents().count == 20)
   }
 }

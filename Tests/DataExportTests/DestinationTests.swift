@@ -80,6 +80,19 @@ struct DestinationTests {
     try await export(1, replaces: false, to: folder.path("empty"))
   }
 
+  @Test("Parts of other emulators are not removed by an export")
+  func otherParts() async throws {
+    try await export(1)
+    let part = path + "/storage_export"
+    try FileManager.default.createDirectory(atPath: part, withIntermediateDirectories: true)
+    let refusal = await failure { try await export(2) }
+
+    #expect(refusal?.statusCode == .failedPrecondition)
+    #expect(refusal?.statusMessage.contains("storage_export") == true)
+    #expect(throws: (any Error).self) { try DataExporter.check(destination: path) }
+    #expect(FileManager.default.fileExists(atPath: part))
+  }
+
   @Test("A refused export closes no descriptor of others")
   func othersDescriptors() async throws {
     try make("export")

@@ -180,7 +180,61 @@ struct OfficialExportTests {
     #expect(try await refusal().contains("only database, storage"))
   }
 
+  @Test("The form of an export is that of its documents")
+  func form() async throws {
+    try await export([document("c/a")])
+    #expect(DataExporter.form(ofExportAt: path) == .firebase)
+    let own = folder.path("own")
+    _ = try await Fixture().exporter.exportAll(of: "p", to: own, replaces: false)
+    #expect(DataExporter.form(ofExportAt: own) == .hearth)
+    #expect(DataExporter.form(ofExportAt: folder.path("none")) == .hearth)
+  }
+
   // MARK: - Damage
+
+  /// Overall metadata with records of parts, each with a path and a promised number of documents.
+  private func writeMetadata(_ records: [[(path: String, documents: UInt64)]]) throws {
+    let file = folder.path("hostile.overall_export_metadata")
+    let log = try LevelDBLogWriter(path: file)
+    try log.append(OfficialExport.version)
+    for record in records {
+      var writer = WireWriter()
+      for part in record {
+        var inner = WireWriter()
+        inner.bytes(2, Array(part.path.utf8))
+        inner.number(3, part.documents)
+        writer.bytes(1, inner.bytes)
+      }
+      try log.append(writer.bytes)
+    }
+    try log.finish()
+  }
+
+  @Test("Metadata that promise more documents than any database has are refused")
+  func promises() async throws {
+    try await export([document("c/a")])
+    let kind = "export/firestore_export/all_namespaces/all_kinds"
+    let part = (
+      path: "\(kind)/all_namespaces_all_kinds.export_metadata", documents: UInt64(1) << 40
+    )
+    try writeMetadata([[part, part], [part]])
+    let hostile = folder.path("hostile.overall_export_metadata")
+    let refusal = await failure { try await Fixture().importer.import(hostile, .init()) }
+
+    #expect(refusal?.statusMessage.contains("promises more documents") == true)
+  }
+
+  @Test("A kind or a file that is named again is refused, however its path is written")
+  func namedAgain() async throws {
+    try await export([document("c/a")])
+    let kind = "export/firestore_export/all_namespaces/all_kinds"
+    let name = "all_namespaces_all_kinds.export_metadata"
+    try writeMetadata([[("\(kind)/\(name)", 1), ("\(kind)/.//\(name)", 1)]])
+    let hostile = folder.path("hostile.overall_export_metadata")
+    let refusal = await failure { try await Fixture().importer.import(hostile, .init()) }
+
+    #expect(refusal?.statusMessage.contains("twice") == true)
+  }
 
   @Test("A cancelled import ends, also within a long run of zeros", .timeLimit(.minutes(1)))
   func cancelledWithinZeros() async throws {

@@ -107,6 +107,6 @@ struct SeedFileTests {
     #expect(error?.statusMessage.hasPrefix("\(path): ") == true)
     #expect(error?.statusMessage.contains(message) == true, "\(error?.statusMessage ?? "")")
     #expect(try await fixture.documents().isEmpty)
-    #expect(try await DataImporter.unfinished(in: fixture.storage) == nil)
+    #expect(try await DataImporter.unfinished(in: fixture.storage).isEmpty)
   }
 }

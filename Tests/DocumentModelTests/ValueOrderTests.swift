@@ -279,6 +279,14 @@ struct ValueOrderTests {
     #expect(ValueOrder.numericID(id) == number)
   }
 
+  @Test("A numeric id is one of a document unless its number is 0")
+  func flawsOfNumericIDs() {
+    #expect(ResourceID.flaw(of: "__id7__", isCollection: false) == nil)
+    #expect(ResourceID.flaw(of: "__id-7__", isCollection: false) == nil)
+    #expect(ResourceID.flaw(of: "__id0__", isCollection: false) == .isReserved)
+    #expect(ResourceID.flaw(of: "__id7__", isCollection: true) == .isReserved)
+  }
+
   private static func key(_ values: [FirestoreValue]) -> [UInt8] {
     var encoder = KeyEncoder()
     for value in values { encoder.append(value) }

@@ -9,6 +9,8 @@ struct AccountFile: Sendable {
   static let folder = "auth_export"
   private static let accountsName = "accounts.json"
   private static let configName = "config.json"
+  /// The names of the files in the folder.
+  static let names = [accountsName, configName]
 
   var users: [UserAccount]
   /// The settings of sign-in; nil if the export has none.
@@ -64,11 +66,8 @@ struct AccountFile: Sendable {
     }
   }
 
-  private static func contents(_ path: String) throws -> [UInt8] {
-    guard let data = FileManager.default.contents(atPath: path), data.count <= bytesMax else {
-      throw StatusError(.notFound, "\(path) is missing, cannot be read, or has more than 1 GiB.")
-    }
-    return Array(data)
+  private static func contents(_ path: String) throws(StatusError) -> [UInt8] {
+    try RegularFile.contents(of: path, bytesMax: bytesMax)
   }
 
   /// Writes all users of a store to a folder, some at a time, and returns their number.

@@ -262,12 +262,29 @@ package struct DataExporter: Sendable {
     _ = try file.finish()
   }
 
-  /// Indicates whether a folder contains an export of all data and no files of a user.
+  /// Indicates whether a folder contains an export of all data and nothing else.
+  ///
+  /// Parts of emulators that Hearth does not have, such as `storage_export`, are something else,
+  /// because a new export could not replace them.
   private static func isWholeExport(_ names: [String]) -> Bool {
-    names.contains(ExportMetadata.fileName)
-      && names.allSatisfy { name in
-        name == ExportMetadata.fileName || name.hasSuffix("_export") || name == ".DS_Store"
-      }
+    let own = [
+      ExportMetadata.fileName, documentsFolder, AccountFile.folder, vectorsFolder, ".DS_Store",
+    ]
+    return names.contains(ExportMetadata.fileName) && names.allSatisfy(own.contains)
+  }
+
+  /// Throws if `exportAll` could not replace what is at a path.
+  ///
+  /// For an export at the end of a suite, which should not come to nothing then.
+  package static func check(destination path: String) throws {
+    try ExportDestination.check(path, replaces: true, isExport: isWholeExport)
+  }
+
+  /// Returns the form of the export at a path; the form `hearth` if there is none.
+  package static func form(ofExportAt path: String) -> Form {
+    let metadata = "\(path)/\(documentsFolder)/\(metadataName(documentsFolder))"
+    return FileManager.default.fileExists(atPath: metadata) && OfficialExport.isMetadata(metadata)
+      ? .firebase : .hearth
   }
 
   /// Indicates whether a folder contains an export of one service and no files of a user.

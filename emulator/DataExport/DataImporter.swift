@@ -80,12 +80,28 @@ package final class DataImporter: Sendable {
   package struct Unfinished: Codable, Sendable, Hashable {
     package var path: String
     package var startTime: String
+    /// The options of the import; nil in notes of older versions.
+    package var firesTriggers: Bool?
+    package var replaces: Bool?
+
+    /// The command that completes the import.
+    package var command: String {
+      "hearth import \(path)" + (replaces == true ? " --replace" : "")
+        + (firesTriggers == true ? " --fire-triggers" : "")
+    }
   }
 
-  /// Returns the import that was interrupted and may have left partial data; nil if there is none.
-  package static func unfinished(in storage: any OrderedStorage) async throws -> Unfinished? {
-    let bytes = try await storage.read { try $0.get(noteKeyspace, [])?.bytes }
-    return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
+  /// Returns the imports that were interrupted and may have left partial data, by path.
+  package static func unfinished(in storage: any OrderedStorage) async throws -> [Unfinished] {
+    let notes = try await storage.read { snapshot in
+      var notes: [[UInt8]] = []
+      try snapshot.scan(noteKeyspace, from: nil, to: nil, descending: false) { _, value in
+        notes.append(value.bytes)
+        return true
+      }
+      return notes
+    }
+    return try notes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
   }
 
   /// Imports an export of Hearth, of the official emulator or of `gcloud firestore export`, or a
@@ -122,7 +138,7 @@ package final class DataImporter: Sendable {
       let officialDatabases = try check(source.official)
       try check(source.vectors, options)
       if !options.replaces { try await source.accounts?.check(against: accounts) }
-      try await begin(path)
+      try await begin(path, options)
       if options.replaces {
         let names = try databases(of: source).map(\.name) + officialDatabases
         // An export of nothing names no database, but still stands for an empty one.
@@ -135,7 +151,7 @@ package final class DataImporter: Sendable {
       if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
       try await source.accounts?.load(into: accounts)
       try await load(source.vectors, options, &summary)
-      try await end()
+      try await end(path)
       return summary
     }
   }
@@ -154,14 +170,14 @@ package final class DataImporter: Sendable {
       }
     }
     var summary = Summary(path: path, documents: 0, changedDocuments: 0, users: 0, vectors: 0)
-    try await begin(path)
+    try await begin(path, options)
     if options.replaces { try await store.reset(database) }
     for start in stride(from: 0, to: seed.documents.count, by: Self.batchMax) {
       let batch = Array(seed.documents[start..<min(start + Self.batchMax, seed.documents.count)])
       summary.changedDocuments += try await load(batch, database, options)
       summary.documents += batch.count
     }
-    try await end()
+    try await end(path)
     return summary
   }
 
@@ -355,21 +371,34 @@ package final class DataImporter: Sendable {
 
   // MARK: - Record of an unfinished import
 
-  private func begin(_ path: String) async throws {
-    let note = Unfinished(path: path, startTime: now().description)
+  private func begin(_ path: String, _ options: Options) async throws {
+    let note = Unfinished(
+      path: path,
+      startTime: now().description,
+      firesTriggers: options.firesTriggers,
+      replaces: options.replaces
+    )
     var batch = StorageBatch()
-    batch.put(Self.noteKeyspace, [], Array(try JSONEncoder.stable().encode(note)))
+    batch.put(Self.noteKeyspace, Self.key(path), Array(try JSONEncoder.stable().encode(note)))
     try await storage.commit(batch)
   }
 
-  /// Deletes the record of the import.
+  /// Deletes the record of the import; records of other paths stay.
   ///
   /// This commit is synced, so the import's earlier relaxed commits become durable too.
-  private func end() async throws {
+  private func end(_ path: String) async throws {
     var batch = StorageBatch()
-    batch.delete(Self.noteKeyspace, [])
+    batch.delete(Self.noteKeyspace, Self.key(path))
+    // Older versions had one record, which said its path in its value only.
+    if let old = try await storage.read({ try $0.get(Self.noteKeyspace, [])?.bytes }),
+      try JSONDecoder().decode(Unfinished.self, from: Data(old)).path == path
+    {
+      batch.delete(Self.noteKeyspace, [])
+    }
     try await storage.commit(batch)
   }
+
+  private static func key(_ path: String) -> [UInt8] { Array(path.utf8) }
 
   private static let noteKeyspace = Keyspace("imports")
   /// The maximum number of documents in one commit, which blocks other writers.

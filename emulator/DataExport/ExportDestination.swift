@@ -139,7 +139,9 @@ final class ExportDestination {
     }
   }
 
-  private static func check(
+  /// Throws `FAILED_PRECONDITION` for something else than an export, and `ALREADY_EXISTS` for an
+  /// export that may not be replaced.
+  static func check(
     _ path: String,
     replaces: Bool,
     isExport: ([String]) -> Bool
@@ -156,15 +158,20 @@ final class ExportDestination {
     }
     guard !names.isEmpty else { return }
     guard isExport(names) else {
+      let shown = names.sorted().prefix(namesShown).joined(separator: ", ")
       throw StatusError(
         .failedPrecondition,
-        "\(path) holds something else than an export and is left alone; name a new folder."
+        "\(path) holds something else than an export of Hearth (it has \(shown)) and is left alone; "
+          + "name a new folder."
       )
     }
     guard replaces else {
       throw StatusError(.alreadyExists, "\(path) already holds an export.")
     }
   }
+
+  /// The number of names that a refusal repeats.
+  private static let namesShown = 5
 
   private static func makeFolder(_ path: String) throws {
     do {

@@ -102,8 +102,7 @@ final class ExportFileReader {
   init(path: String, lineBytesMax: Int) throws(StatusError) {
     self.path = path
     self.lineBytesMax = lineBytesMax
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DiskError.reading(path) }
+    descriptor = try RegularFile.open(path)
   }
 
   deinit {

@@ -48,6 +48,7 @@ struct ExportSource: Sendable {
     for part in [metadata.firestore, metadata.vectors].compactMap(\.self) {
       try Self.checkInside(part.metadataFile, whole)
       let file = "\(path)/\(part.metadataFile)"
+      try RegularFile.check(file, isIn: path)
       guard FileManager.default.fileExists(atPath: file) else {
         throw StatusError(.notFound, "\(file) is missing; copy the whole folder.")
       }
@@ -55,7 +56,9 @@ struct ExportSource: Sendable {
     }
     if let auth = metadata.auth {
       try Self.checkInside(auth.path, whole)
-      accounts = try AccountFile(folder: "\(path)/\(auth.path)")
+      let folder = "\(path)/\(auth.path)"
+      for name in AccountFile.names { try RegularFile.check("\(folder)/\(name)", isIn: path) }
+      accounts = try AccountFile(folder: folder)
     }
     guard documents != nil || official != nil || vectors != nil || accounts != nil else {
       let others = skippedParts.isEmpty ? "" : ", only \(skippedParts.joined(separator: ", "))"
@@ -130,10 +133,9 @@ struct ExportSource: Sendable {
   }
 
   private static func read<Metadata: Decodable>(_ path: String) throws -> Metadata {
-    guard let data = FileManager.default.contents(atPath: path), data.count <= metadataBytesMax
-    else { throw StatusError(.notFound, "\(path) is missing or cannot be read.") }
+    let text = try RegularFile.contents(of: path, bytesMax: metadataBytesMax)
     do {
-      return try JSONDecoder().decode(Metadata.self, from: data)
+      return try JSONDecoder().decode(Metadata.self, from: Data(text))
     } catch {
       throw StatusError.invalidArgument("\(path) holds no metadata of an export: \(error)")
     }

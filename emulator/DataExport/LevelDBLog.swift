@@ -45,12 +45,17 @@ final class LevelDBLogReader {
   /// Opens a file; throws `NOT_FOUND` if it is missing.
   init(path: String) throws(StatusError) {
     self.path = path
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DiskError.reading(path) }
+    descriptor = try RegularFile.open(path)
   }
 
   deinit {
     close(descriptor)
+  }
+
+  /// The size of the file; 0 if it is unknown.
+  var size: Int {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
 
   /// Returns the next record; nil at the end of the file.

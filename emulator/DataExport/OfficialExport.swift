@@ -1,5 +1,6 @@
 import DocumentModel
 import Foundation
+import LibC
 import StatusCodes
 
 /// The documents of an export by the official emulator or by `gcloud firestore export`.
@@ -32,6 +33,11 @@ struct OfficialExport: Sendable {
     metadataFile = path
     let folder = URL(filePath: path).deletingLastPathComponent().path
     let overall = try LevelDBLogReader(path: path)
+    guard overall.size <= Self.metadataBytesMax else {
+      throw StatusError.invalidArgument(
+        "\(path) has more than \(Self.metadataBytesMax >> 20) MiB, which no metadata have."
+      )
+    }
     guard let version = try overall.next(), version == Self.version else {
       throw StatusError(
         .unimplemented,
@@ -42,12 +48,11 @@ struct OfficialExport: Sendable {
     var hasParts = false
     while let record = try overall.next() {
       hasParts = true
-      documents = try Self.documents(in: record[...], of: path).flatMap { count in
-        documents.map { $0 + count }
-      }
+      documents = try Self.sum(documents, Self.documents(in: record[...], of: path), in: path)
       for kind in try Self.paths(in: record[...], message: 1, path: 2, of: path) {
+        try Task.checkCancellation()
         try Self.checkInside(kind, path)
-        try add(kindMetadataFile: "\(folder)/\(kind)")
+        try add(kindMetadataFile: try claim("\(folder)/\(kind)", of: path, in: folder), in: folder)
       }
     }
     // The official emulator writes an empty second record for an empty database.
@@ -74,12 +79,41 @@ struct OfficialExport: Sendable {
           if number == 3, case .number(let bits) = value, bits <= documentsMax { count = Int(bits) }
         }
         guard let count else { return nil }
-        sum = sum.map { $0 + count }
+        sum = try self.sum(sum, count, in: file)
       }
     } catch {
       throw .invalidArgument("\(file) holds no metadata of an export: \(error.statusMessage).")
     }
     return sum
+  }
+
+  /// Returns the sum of two numbers of documents; nil if one is unknown.
+  private static func sum(
+    _ first: Int?,
+    _ second: Int?,
+    in file: String
+  ) throws(StatusError) -> Int? {
+    guard let first, let second else { return nil }
+    guard UInt64(first) + UInt64(second) <= documentsMax else {
+      throw .invalidArgument("\(file) promises more documents than any database has.")
+    }
+    return first + second
+  }
+
+  /// Notes a file that metadata name, and returns its path in the usual form.
+  ///
+  /// Throws for a file that was named before or that lies outside the folder because of a link.
+  private mutating func claim(
+    _ path: String,
+    of metadata: String,
+    in folder: String
+  ) throws(StatusError) -> String {
+    let file = URL(filePath: path).standardizedFileURL.path
+    guard named.insert(file).inserted else {
+      throw .invalidArgument("\(metadata) names \(file) twice.")
+    }
+    try RegularFile.check(file, isIn: folder)
+    return file
   }
 
   /// Throws if the files had another number of documents than the metadata promise.
@@ -93,36 +127,35 @@ struct OfficialExport: Sendable {
 
   /// Returns true if a file of metadata has Google's format rather than Hearth's, which is JSON.
   static func isMetadata(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return false }
-    defer { try? file.close() }
-    let start = (try? file.read(upToCount: 64)) ?? Data()
+    // What cannot be read is reported when it is read as Hearth's.
+    guard let descriptor = try? RegularFile.open(path) else { return false }
+    defer { close(descriptor) }
+    var start = [UInt8](repeating: 0, count: 64)
+    start.removeLast(start.count - max(0, read(descriptor, &start, start.count)))
     return start.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } != UInt8(ascii: "{")
   }
 
-  private mutating func add(kindMetadataFile path: String) throws {
-    guard let size = Self.size(ofFile: path), size <= Self.metadataBytesMax,
-      let data = FileManager.default.contents(atPath: path)
-    else {
+  private mutating func add(kindMetadataFile path: String, in root: String) throws {
+    guard Self.size(ofFile: path) != nil else {
       throw StatusError(
         .notFound,
         "\(path), which the export's metadata name, is missing; copy the whole folder."
       )
     }
+    let bytes = try RegularFile.contents(of: path, bytesMax: Self.metadataBytesMax)
     let folder = URL(filePath: path).deletingLastPathComponent().path
-    for name in try Self.paths(in: Array(data)[...], message: 2, path: 2, of: path) {
+    for name in try Self.paths(in: bytes[...], message: 2, path: 2, of: path) {
+      try Task.checkCancellation()
       try Self.checkInside(name, path)
-      let file = "\(folder)/\(name)"
+      let file = try claim("\(folder)/\(name)", of: path, in: root)
       guard let size = Self.size(ofFile: file) else {
         throw StatusError(
           .notFound,
           "\(file), which the export's metadata name, is missing; copy the whole folder."
         )
       }
-      guard named.insert(file).inserted else {
-        throw StatusError.invalidArgument("\(path) names \(file) twice.")
-      }
       files.append(file)
-      bytes += size
+      self.bytes += size
     }
   }
 

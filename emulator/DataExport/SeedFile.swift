@@ -31,16 +31,9 @@ struct SeedFile {
 
   /// Reads a file; throws `INVALID_ARGUMENT` that names the place of a mistake.
   init(path: String, database: DatabaseName, time: Timestamp) throws {
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw StatusError(.notFound, "\(path) cannot be read.")
-    }
-    guard data.count <= Self.bytesMax else {
-      throw StatusError.invalidArgument(
-        "\(path) has more than \(Self.bytesMax >> 20) MiB; `hearth export` writes larger data."
-      )
-    }
+    let text = try RegularFile.contents(of: path, bytesMax: Self.bytesMax)
     do {
-      try self.init(json: Array(data), database: database, time: time)
+      try self.init(json: text, database: database, time: time)
     } catch let error as StatusError {
       throw StatusError(error.statusCode, "\(path): \(error.statusMessage)")
     }

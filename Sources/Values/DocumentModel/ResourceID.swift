@@ -20,14 +20,14 @@ package enum ResourceID {
   /// Returns the first flaw of an id; nil if the id is valid for a collection or a document.
   ///
   /// An id of exactly four underscores is valid. An id of the form `__id7__` is valid for a
-  /// document.
+  /// document, but not `__id0__`, for which Firestore's exports have no form.
   package static func flaw(of id: String, isCollection: Bool) -> Flaw? {
     if id.isEmpty { return .isEmpty }
     if id == "." || id == ".." { return .isDots }
     if id.utf8.contains(UInt8(ascii: "/")) { return .containsSlash }
     if id.utf8.count > bytesMax { return .isTooLong }
     guard isReserved(id), id != "____" else { return nil }
-    return !isCollection && ValueOrder.numericID(id) != nil ? nil : .isReserved
+    return !isCollection && ValueOrder.numericID(id) ?? 0 != 0 ? nil : .isReserved
   }
 
   /// Returns true if a name has the form `__.*__`, which Firestore also reserves for fields.

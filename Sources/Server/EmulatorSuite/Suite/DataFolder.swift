@@ -53,6 +53,14 @@ struct DataFolder: Sendable {
     try FileManager.default.removeItem(atPath: path)
   }
 
+  /// Moves a temporary folder to a name under which no later start removes it; returns its path.
+  func keep() throws -> String {
+    let kept = URL(filePath: path).deletingLastPathComponent()
+      .appending(path: "hearth-kept-\(RandomID.make(length: 6))").path
+    try FileManager.default.moveItem(atPath: path, toPath: kept)
+    return kept
+  }
+
   private static let ephemeralPrefix = "hearth-ephemeral-"
 
   private static func reap() {

@@ -18,6 +18,16 @@ package struct TakenPortsError: StatusConvertible {
 }
 
 extension SuiteConfiguration {
+  /// Returns the configuration in which no service tries a port that another one must have.
+  func yieldingPorts() -> SuiteConfiguration {
+    var result = self
+    let fixed = services.filter { !movable.contains($0) }.compactMap { ports[$0] }
+    for service in movable where ports[service].map(fixed.contains) == true {
+      result.ports[service] = 0
+    }
+    return result
+  }
+
   /// Throws if two services have the same address, or `TakenPortsError` if another program has one.
   ///
   /// A port may be taken between this check and the service's start; then the service reports it.

@@ -6,11 +6,18 @@ import StorageEngine
 /// The error of a failed export on exit; an existing export is unchanged.
 package struct ExportOnExitError: StatusConvertible {
   package let statusCode: StatusCode
-  package let statusMessage: String
+  package private(set) var statusMessage: String
 
   init(folder: String, cause: any Error) {
     statusCode = StatusError.publicError(for: cause).statusCode
     statusMessage = "The export to \(folder) failed: \(StatusError.message(of: cause))"
+  }
+
+  /// Returns the error with the place where the data of an ephemeral suite were kept.
+  func keeping(_ data: String) -> ExportOnExitError {
+    var error = self
+    error.statusMessage += "\nThe data are kept: `hearth start --data \(data)` serves them."
+    return error
   }
 }
 
@@ -20,8 +27,14 @@ extension Suite {
   /// If it names none, reports an interrupted import of an earlier run.
   func importAtStart(_ importer: DataImporter, from storage: any OrderedStorage) async throws {
     guard let folder = configuration.importFolder else {
-      if let unfinished = try await DataImporter.unfinished(in: storage) {
-        report(.importUnfinished(folder: unfinished.path, startTime: unfinished.startTime))
+      for unfinished in try await DataImporter.unfinished(in: storage) {
+        report(
+          .importUnfinished(
+            folder: unfinished.path,
+            startTime: unfinished.startTime,
+            command: unfinished.command
+          )
+        )
       }
       return
     }
@@ -46,14 +59,20 @@ extension Suite {
 
   private static let importReportInterval = Duration.seconds(5)
 
-  /// Writes the export that the configuration asks for on exit.
+  /// Throws if the export on exit could not replace what is at its place now.
+  func checkExportAtEnd() throws {
+    if let folder = configuration.exportFolder { try DataExporter.check(destination: folder) }
+  }
+
+  /// Writes the export that the configuration asks for on exit, in the form of what it replaces.
   func exportAtEnd(_ exporter: DataExporter) async throws {
     guard let folder = configuration.exportFolder else { return }
     do {
       let summary = try await exporter.exportAll(
         of: configuration.project,
         to: folder,
-        replaces: true
+        replaces: true,
+        form: DataExporter.form(ofExportAt: folder)
       )
       report(.exported(TransferSummary(summary)))
     } catch {

@@ -57,7 +57,7 @@ package final class Suite: Service {
     logger: Logger,
     report: @escaping @Sendable (SuiteReport) -> Void
   ) throws {
-    self.configuration = configuration
+    self.configuration = configuration.yieldingPorts()
     self.logger = logger
     self.report = report
     var triggersLogger = Logger(label: "triggers")
@@ -86,6 +86,9 @@ package final class Suite: Service {
         "the data folder \(folder.path) is damaged (\(error)); restore a copy of it, or move it "
           + "away to start over"
       )
+    } catch let error as ExportOnExitError where configuration.isEphemeral {
+      try await close(keepsData: true)
+      throw error.keeping(try folder.keep())
     } catch {
       try await close()
       throw error
@@ -99,10 +102,10 @@ package final class Suite: Service {
   /// called on any thread.
   package func endRequests() { roster.closeAll() }
 
-  private func close() async throws {
+  private func close(keepsData: Bool = false) async throws {
     ServerFile.remove(description, folder: folder.path)
     try await storage.close()
-    try folder.removeIfEphemeral()
+    if !keepsData { try folder.removeIfEphemeral() }
   }
 
   /// Serves until the suite is asked to stop: storage first, then the ports, then the functions.
@@ -127,6 +130,7 @@ package final class Suite: Service {
   private func serve(_ parts: SuiteParts) async throws {
     // Before the import, which may take minutes.
     try await configuration.checkPorts()
+    try checkExportAtEnd()
     do {
       try await cancelWhenGracefulShutdown { [self] in
         try await importAtStart(parts.transfer.importer, from: storage)

@@ -148,7 +148,9 @@ package struct SuiteConfiguration: Sendable {
 /// An event that a suite reports to the program that started it, in order.
 package enum SuiteReport: Sendable {
   /// An import of an earlier run was interrupted.
-  case importUnfinished(folder: String, startTime: String)
+  ///
+  /// `command` completes it.
+  case importUnfinished(folder: String, startTime: String, command: String)
   /// The export that the configuration names is being imported; the progress in words.
   case importProgress(String)
   /// The export that the configuration names has been imported.

@@ -45,8 +45,12 @@ struct Import: AsyncParsableCommand {
   var replace = false
 
   func run() async throws {
-    // A folder, the metadata of an export, and a file that cannot be read are left to the suite.
+    // A folder, the metadata of an export, and a file that cannot be read or is too large are left
+    // to the suite.
+    let attributes = try? FileManager.default.attributesOfItem(atPath: folder)
     if !folder.hasSuffix("overall_export_metadata"),
+      attributes?[.type] as? FileAttributeType == .typeRegular,
+      (attributes?[.size] as? Int ?? 0) <= Self.checkedBytesMax,
       let data = try? Data(contentsOf: URL(filePath: folder))
     {
       try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")
@@ -82,6 +86,7 @@ struct Import: AsyncParsableCommand {
     Terminal.endProgress()
   }
 
+  private static let checkedBytesMax = 64 << 20
   private static let redrawInterval = Duration.seconds(1)
   private static let lineInterval = Duration.seconds(10)
 

@@ -25,10 +25,10 @@ struct StartReport: Sendable {
     case .imported(let summary): note(Import.text(summary))
     case .importSkipped(let folder):
       note("Nothing to import: there is no \(folder) yet; it is written at the end.")
-    case .importUnfinished(let folder, let time):
+    case .importUnfinished(let folder, let time, let command):
       note(
         "The import of \(folder) begun at \(time) was cut short, so the data are partly its own. "
-          + "`hearth import \(folder)` finishes it.",
+          + "`\(command)` finishes it.",
         .warning
       )
     case .exported(let summary): note(Export.text(summary))

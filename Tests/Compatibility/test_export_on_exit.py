@@ -1,0 +1,79 @@
+"""The export that a suite writes when it stops: what it may replace, its form, and what is kept."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import client, hearth, started
+
+PORTS = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+         for flag in (f"--{name}-port", "0")]
+
+
+@pytest.fixture
+def export(tmp_path):
+    """An export in the form of Firebase's tools, with one document."""
+    with started(tmp_path) as suite:
+        client(suite).document("users/tina").set({"name": "Tina"})
+        assert suite.cli("export", str(tmp_path / "export"), "--format", "firebase").returncode == 0
+    return tmp_path / "export"
+
+
+def start_refused(folder, *options):
+    tried = subprocess.run([hearth(), "start", "--ephemeral", *PORTS, *options], cwd=folder,
+                           capture_output=True, text=True, timeout=30, check=False)
+    assert tried.returncode == 1, tried.stderr
+    return tried.stderr
+
+
+def test_the_form_of_the_imported_export_is_kept(export, tmp_path):
+    with started(tmp_path, "--import", str(export), "--export-on-exit") as suite:
+        client(suite).document("users/carl").set({"name": "Carl"})
+
+    assert (export / "firestore_export/all_namespaces/all_kinds/output-0").exists()
+    with started(tmp_path, "--import", str(export)) as suite:
+        assert {found.id for found in client(suite).collection("users").get()} == {"tina", "carl"}
+
+
+@pytest.mark.parametrize("name", ["storage_export/blob", "database_export/demo.json", "README.md"])
+def test_what_an_export_would_remove_stops_the_start(export, tmp_path, name):
+    other = export / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("mine", encoding="utf-8")
+
+    refusal = start_refused(tmp_path, "--import", str(export), "--export-on-exit")
+
+    assert name.split("/", maxsplit=1)[0] in refusal and "left alone" in refusal
+    assert other.read_text(encoding="utf-8") == "mine"
+    # Another folder takes the export.
+    with started(tmp_path, "--import", str(export), "--export-on-exit", str(tmp_path / "new")):
+        pass
+    assert json.loads((tmp_path / "new/firebase-export-metadata.json").read_text(encoding="utf-8"))
+
+
+def test_an_ephemeral_suite_whose_export_fails_keeps_its_data(tmp_path):
+    process = subprocess.Popen(
+        [hearth(), "start", "--json", "--ephemeral", "--project", "demo-psst", *PORTS,
+         "--export-on-exit", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, text=True)
+    suite = json.loads(process.stdout.readline())
+    address = suite["services"]["firestore"]
+    subprocess.run(
+        ["curl", "-sfX", "PATCH", "-H", "Authorization: Bearer owner", "-d",
+         '{"fields": {"name": {"stringValue": "Tina"}}}',
+         f"http://{address['host']}:{address['port']}/v1/projects/demo-psst/databases/(default)"
+         "/documents/users/tina"], check=True, timeout=20, stdout=subprocess.DEVNULL)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine", encoding="utf-8")
+    process.terminate()
+    _, notes = process.communicate(timeout=20)
+
+    assert process.returncode == 1
+    kept = re.search(r"`hearth start --data (\S+)` serves them", notes)[1]
+    try:
+        with started(tmp_path, "--data", kept, ephemeral=False) as again:
+            assert client(again).document("users/tina").get().to_dict() == {"name": "Tina"}
+    finally:
+        shutil.rmtree(kept)
