@@ -60,12 +60,13 @@ build: needs
 	swift build -c $(CONFIGURATION) --product psst-functions
 	@mv .build/building-$(CONFIGURATION) .build/built-$(CONFIGURATION)
 
-# Without a CONFIGURATION of yours: release while it is up to date, else debug.
+# Without a CONFIGURATION of yours: release while it is up to date, else debug; `install` then makes
+# the release build, too.
 start demo sample: needs
 	@exec sh $(SCRIPTS)/$@.sh $(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))
 
 install: needs
-	@sh $(SCRIPTS)/install.sh install "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"
+	@sh $(SCRIPTS)/install.sh install "$(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))" "$(PREFIX)" "$(DESTDIR)"
 
 uninstall:
 	@sh $(SCRIPTS)/install.sh uninstall "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"

@@ -1,5 +1,7 @@
 #!/bin/sh
 # Installs hearth, its completions and its manual: `install.sh install CONFIGURATION PREFIX [DESTDIR]`.
+# The configuration is debug, release, or auto: the first time debug, which takes half the time, and
+# then release in its place, while the first one can be used.
 # `install.sh uninstall CONFIGURATION PREFIX [DESTDIR]` removes them.
 set -eu
 
@@ -35,44 +37,63 @@ if [ "$action" = uninstall ]; then
   exit 0
 fi
 
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+
+# Builds one configuration and puts its files in their places.
+install_built() {
+  swift build -c "$1" --product hearth
+  swift build -c "$1" --product generate-manual
+  built=.build/$1
+  # On macOS the libraries are compiled with each package, because no one has tried them there.
+  [ "$(uname -s)" = Darwin ] || sh "$scripts/libraries.sh" "$1" "$libraries"
+
+  rm -rf "$pages"
+  mkdir "$pages"
+  "$built/generate-manual" "$built/hearth" --multi-page --output-directory "$pages"
+  for shell in zsh bash fish; do
+    "$built/hearth" --generate-completion-script $shell >"$pages/completion.$shell"
+  done
+
+  place 755 "$bin" <"$built/hearth"
+  place 644 "$zsh" <"$pages/completion.zsh"
+  place 644 "$bash" <"$pages/completion.bash"
+  place 644 "$fish" <"$pages/completion.fish"
+  rm -f "$man/hearth.1" "$man"/hearth.*.1
+  for page in "$pages"/*.1; do
+    # The generator leaves empty lines, of which mdoc warns.
+    sed 's/^$/.Pp/' "$page" | place 644 "$man/${page##*/}"
+  done
+  # A package for other machines has no checkout beside it.
+  [ -n "$destination" ] || pwd | place 644 "$checkout"
+}
+
+scripts=${0%/*}
+destination=${4:-}
+optimizes=
+if [ "$configuration" = auto ]; then
+  configuration=release
+  # A package for other machines is made once, and a later build is quick.
+  if [ -z "$destination" ] && [ ! -x .build/release/hearth ]; then
+    configuration=debug
+    optimizes=1
+  fi
+fi
 case $configuration in
   release) time="about eight minutes on two cores" ;;
   *) time="about five minutes on two cores" ;;
 esac
 echo "Building hearth ($configuration; the first time $time, later seconds) ..."
-swift build -c "$configuration" --product hearth
-swift build -c "$configuration" --product generate-manual
-built=.build/$configuration
-# On macOS the libraries are compiled with each package, because no one has tried them there.
-[ "$(uname -s)" = Darwin ] || sh "${0%/*}/libraries.sh" "$configuration" "$libraries"
-
-pages=$(mktemp -d)
-trap 'rm -rf "$pages"' EXIT
-"$built/generate-manual" "$built/hearth" --multi-page --output-directory "$pages"
-for shell in zsh bash fish; do
-  "$built/hearth" --generate-completion-script $shell >"$pages/completion.$shell"
-done
-
-place 755 "$bin" <"$built/hearth"
-place 644 "$zsh" <"$pages/completion.zsh"
-place 644 "$bash" <"$pages/completion.bash"
-place 644 "$fish" <"$pages/completion.fish"
-rm -f "$man/hearth.1" "$man"/hearth.*.1
-for page in "$pages"/*.1; do
-  # The generator leaves empty lines, of which mdoc warns.
-  sed 's/^$/.Pp/' "$page" | place 644 "$man/${page##*/}"
-done
-# A package for other machines has no checkout beside it.
-[ -n "${4:-}" ] || pwd | place 644 "$checkout"
+install_built "$configuration"
 
 echo "Installed:"
 echo "  $bin"
 for file in "$zsh" "$bash" "$fish"; do echo "  $file"; done
 echo "  $man/hearth.1 and a page for each command, such as hearth.start.1"
 [ ! -d "$libraries" ] || echo "  $libraries, the libraries for functions and their tests"
-[ -n "${4:-}" ] || echo "  $checkout"
+[ -z "$destination" ] || exit 0
+echo "  $checkout"
 
-[ -z "${4:-}" ] || exit 0
 case ":$PATH:" in
   *":$prefix/bin:"*) ;;
   *)
@@ -87,3 +108,13 @@ case ${SHELL:-} in
   # zsh alone looks in no folder of the user by itself.
   */zsh) echo "For completions, before compinit in ~/.zshrc:  fpath=(${zsh%/*} \$fpath)" ;;
 esac
+
+[ -n "$optimizes" ] || exit 0
+cat <<END
+
+hearth can be used now, in another terminal. Here the optimized build follows, for about eight
+minutes on two cores, and takes its place. Ctrl-C leaves it out; \`make install\` makes it later.
+
+END
+install_built release
+echo "The optimized build is installed."
