@@ -196,14 +196,13 @@ struct Production: AsyncParsableCommand {
 
   private static func indexes(at path: String) throws -> FirestoreIndexes {
     guard FileManager.default.fileExists(atPath: path) else { return FirestoreIndexes() }
+    let json: Data
     do {
-      return try JSONDecoder().decode(
-        FirestoreIndexes.self,
-        from: Data(contentsOf: URL(filePath: path))
-      )
+      json = try Data(contentsOf: URL(filePath: path))
     } catch {
-      throw CommandError("\(path) is not a file of indexes; correct it.")
+      throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
     }
+    return try FirestoreIndexes(json: json, file: path)
   }
 
   /// Returns a path relative to a folder; both are absolute.
