@@ -129,8 +129,8 @@ echo '  "name": "projects/psst-4711/rulesets/4711",'
 """
 
 
-def calls(project, has, *script):
-    """Runs a script with a gcloud that has nothing yet, or everything; what it was asked."""
+def script_run(project, has, *script, answers="a secret's value\n" * 10, confirmed=True):
+    """Runs a script with a gcloud that has nothing yet, or everything; its calls and its words."""
     tools = project.folder / "tools"
     tools.mkdir(exist_ok=True)
     for name, text in [("gcloud", GCLOUD), ("curl", CURL), ("docker", "#!/bin/sh\n")]:
@@ -139,11 +139,18 @@ def calls(project, has, *script):
     log = project.folder / f"calls-{script[0]}-{has}"
     reply = subprocess.run(
         ["sh", *script], cwd=project.out, capture_output=True, text=True, timeout=60, check=False,
-        input="a secret's value\n" * 10,
+        input=answers,
         env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "GCLOUD_CALLS": str(log),
-             "GCLOUD_HAS": has, "RUNTIME_ROLES": "roles/firebaseauth.admin"})
+             "GCLOUD_HAS": has, "RUNTIME_ROLES": "roles/firebaseauth.admin",
+             "HEARTH_YES": "1" if confirmed else ""})
     assert reply.returncode == 0, reply.stderr
-    return [call.split("\037") for call in log.read_text(encoding="utf-8").split("\036")[:-1]]
+    made = [call.split("\037") for call in log.read_text(encoding="utf-8").split("\036")[:-1]]
+    return made, reply.stderr
+
+
+def calls(project, has, *script):
+    """Runs a script, with yes to its questions; what it asked of gcloud."""
+    return script_run(project, has, *script)[0]
 
 
 def flag(call, name):
@@ -247,6 +254,31 @@ def test_what_is_made_is_deleted(project):
         removed = [call for call in gone if call[1] == kind and "delete" in call]
         assert len(new) == len(removed) > 0, kind
     assert not any(call[1] == "firestore" for call in gone)
+
+
+SHARED = {"artifacts", "secrets", "pubsub"}
+
+
+@pytest.mark.parametrize("answers, deleted", [
+    ("", set()), ("n\nno\n\n", set()), ("y\nYES\nyes\n", SHARED), ("n\ny\nn\n", {"secrets"}),
+    ("yes please\n", set())])
+def test_what_may_have_been_there_is_deleted_only_after_a_yes(project, answers, deleted):
+    project.generate()
+    gone, words = script_run(
+        project, "everything", "gcloud-delete.sh", answers=answers, confirmed=False)
+    kinds = {call[1] for call in gone if "delete" in call}
+    assert kinds & SHARED == deleted
+    assert {"run", "tasks", "scheduler", "eventarc", "iam"} <= kinds
+    assert "deletes in the project psst-4711:" in words
+    for line in ("  the service search in us-central1", "  the queue work in us-central1",
+                 "  the account hearth-runtime", "  the secret API_KEY", "  the topic orders",
+                 "  the repository functions in us-central1, with all images"):
+        assert line + "\n" in words
+    for question in ("Delete the repository functions in us-central1",
+                     "Delete the secrets API_KEY", "Delete the topics orders"):
+        assert question in words
+    for name in ("repository `functions`", "secret `API_KEY`", "topic `orders`"):
+        assert name in project.text("README.md")
 
 
 def test_terraform_reads_the_files(project):
