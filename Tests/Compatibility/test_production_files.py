@@ -216,7 +216,7 @@ def test_the_commands_have_what_the_functions_say(project):
     assert values["GCLOUD_PROJECT"] == "psst-4711"
     assert values["FUNCTION_TARGET"] == "embedMessage"
     assert values["FUNCTION_SIGNATURE_TYPE"] == "cloudevent"
-    # Cloud Run would replace $(NAME) by a variable, so it is doubled.
+    # Cloud Run would replace $(NAME) by a variable, so its dollar is doubled.
     assert values["GREETING"] == GREETING.replace("it's", "its").replace("$(", "$$(")
 
     trigger = one(made, "eventarc", "triggers", "create", "embedmessage")
@@ -384,6 +384,94 @@ def test_the_difference_is_in_words_and_in_the_exit_code(project):
         script.write("echo mine\n")
     reply = project.run("--diff")
     assert reply.returncode == 1 and "gcloud.sh was edited" in reply.stdout
+
+
+def test_an_edited_file_is_reported_and_kept(project):
+    project.generate()
+    edited = project.text("main.tf") + "# mine\n"
+    (project.out / "main.tf").write_text(edited, encoding="utf-8")
+    changed = {name: dict(function) for name, function in FUNCTIONS.items()}
+    changed["search"]["availableMemoryMb"] = 2048
+    project.write(changed)
+    # The edit is reported beside the change of a function.
+    reply = project.run("--diff")
+    assert reply.returncode == 1
+    assert "~ service us-central1/search\n" in reply.stdout
+    assert "! main.tf was edited" in reply.stdout and "gcloud.sh was" not in reply.stdout
+
+    reply = project.generate()
+    assert "production/main.tf was edited; the edited text is kept in production/main.tf.old" \
+        in reply.stdout
+    assert project.text("main.tf.old") == edited and "# mine" not in project.text("main.tf")
+    assert sorted(file.name for file in project.out.iterdir() if "old" in file.name) == [
+        "main.tf.old"]
+    assert project.run("--diff").returncode == 0
+    # Another edit does not replace the text of the first.
+    (project.out / "main.tf").write_text("# again\n", encoding="utf-8")
+    project.generate()
+    assert project.text("main.tf.old") == edited and project.text("main.tf.old.2") == "# again\n"
+
+
+def test_a_record_without_hashes_counts_as_not_edited(project):
+    project.generate()
+    record = json.loads(project.text("hearth-production.json"))
+    del record["files"]
+    (project.out / "hearth-production.json").write_text(json.dumps(record), encoding="utf-8")
+    (project.out / "main.tf").write_text("# mine\n", encoding="utf-8")
+    assert "main.tf was edited, or written by another version" in project.run("--diff").stdout
+    assert "edited" not in project.generate().stdout
+    assert not (project.out / "main.tf.old").exists()
+    # With a record that nobody can read, what differs is kept.
+    (project.out / "main.tf").write_text("# mine\n", encoding="utf-8")
+    (project.out / "hearth-production.json").write_text("<<<<<<< mine\n", encoding="utf-8")
+    assert project.run("--diff").returncode == 2
+    project.generate()
+    assert project.text("main.tf.old") == "# mine\n"
+
+
+def write_indexes(project, **values):
+    index = {"collectionGroup": "messages", "queryScope": "COLLECTION",
+             "fields": [{"fieldPath": "a", "order": "ASCENDING"}], **values}
+    (project.folder / "firestore.indexes.json").write_text(
+        json.dumps({"indexes": [index]}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("values, words", [
+    ({"queryScope": "COLLECTION$(touch x)"}, "give COLLECTION, COLLECTION_GROUP or"),
+    ({"fields": [{"fieldPath": "a", "order": "`id`"}]}, "give ASCENDING or DESCENDING"),
+    ({"fields": [{"fieldPath": "a", "arrayConfig": "ANY"}]}, "give CONTAINS")])
+def test_an_unknown_value_in_the_indexes_is_refused(project, values, words):
+    write_indexes(project, **values)
+    reply = project.run()
+    assert reply.returncode == 1
+    assert "firestore.indexes.json: " in reply.stderr and words in reply.stderr
+    assert not project.out.exists()
+    assert project.run("--diff").returncode == 2
+
+
+def test_a_text_of_several_lines_is_one_line_of_the_difference(project):
+    write_indexes(project, collectionGroup="a\n+ topic faked")
+    lines = project.run("--diff").stdout.splitlines()
+    assert "+ topic faked (a ASCENDING) COLLECTION" not in lines
+    assert "+ index a\\n+ topic faked (a ASCENDING) COLLECTION" in lines
+
+
+@pytest.mark.parametrize("name", ["GCLOUD_PROJECT", "FUNCTION_TARGET", "PORT", "K_SERVICE"])
+def test_a_secret_with_a_name_that_is_taken_is_refused(project, name):
+    project.write({"search": {
+        "callableTrigger": {}, "secretEnvironmentVariables": [{"key": name}]}})
+    reply = project.run()
+    assert reply.returncode == 1 and f"search has the secret {name}" in reply.stderr
+    assert not project.out.exists()
+
+
+def test_a_small_rate_stays_above_0(project):
+    project.write({"work": {"taskQueueTrigger": {
+        "rateLimits": {"maxDispatchesPerSecond": 0.0001}}}})
+    project.generate()
+    queue = one(calls(project, "nothing", "gcloud.sh"), "tasks", "queues", "create", "work")
+    assert flag(queue, "--max-dispatches-per-second") == ["0.0001"]
+    assert "max_dispatches_per_second = 0.0001\n" in project.text("main.tf")
 
 
 @pytest.mark.parametrize("options,words", [

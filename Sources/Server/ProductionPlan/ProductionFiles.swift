@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-  package import FoundationEssentials
+  import FoundationEssentials
 #else
-  package import Foundation
+  import Foundation
 #endif
 
 /// The files of a plan, and the record by which the next plan is compared.
@@ -55,17 +55,9 @@ package struct ProductionFiles: Sendable, Hashable {
     if let ignored {
       files.append(File(name: "Dockerfile.dockerignore", text: Self.header("#") + ignored))
     }
-    files.append(File(name: Self.recordName, text: try Self.record(of: plan)))
+    let record = ProductionRecord(resources: plan.resources, files: files)
+    files.append(File(name: Self.recordName, text: try Self.text(of: record)))
     self.files = files
-  }
-
-  /// Returns the resources in a record; throws if it is from another version or no record.
-  package static func resources(inRecord data: Data) throws -> [CloudResource] {
-    let record = try JSONDecoder().decode(Record.self, from: data)
-    guard record.version == 1 else {
-      throw PlanError("The record has version \(record.version); this version reads 1.")
-    }
-    return record.resources
   }
 
   /// The first lines of a generated file.
@@ -78,15 +70,10 @@ package struct ProductionFiles: Sendable, Hashable {
     """
   }
 
-  private struct Record: Codable {
-    var version: Int
-    var resources: [CloudResource]
-  }
-
-  private static func record(of plan: CloudPlan) throws -> String {
+  private static func text(of record: ProductionRecord) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let data = try encoder.encode(Record(version: 1, resources: plan.resources))
+    let data = try encoder.encode(record)
     return String(decoding: data, as: UTF8.self) + "\n"
   }
 
