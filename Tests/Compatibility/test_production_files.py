@@ -129,8 +129,8 @@ echo '  "name": "projects/psst-4711/rulesets/4711",'
 """
 
 
-def calls(project, has, *script):
-    """Runs a script with a gcloud that has nothing yet, or everything; what it was asked."""
+def script_run(project, has, *script, answers="a secret's value\n" * 10, confirmed=True):
+    """Runs a script with a gcloud that has nothing yet, or everything; its calls and its words."""
     tools = project.folder / "tools"
     tools.mkdir(exist_ok=True)
     for name, text in [("gcloud", GCLOUD), ("curl", CURL), ("docker", "#!/bin/sh\n")]:
@@ -139,11 +139,18 @@ def calls(project, has, *script):
     log = project.folder / f"calls-{script[0]}-{has}"
     reply = subprocess.run(
         ["sh", *script], cwd=project.out, capture_output=True, text=True, timeout=60, check=False,
-        input="a secret's value\n" * 10,
+        input=answers,
         env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "GCLOUD_CALLS": str(log),
-             "GCLOUD_HAS": has, "RUNTIME_ROLES": "roles/firebaseauth.admin"})
+             "GCLOUD_HAS": has, "RUNTIME_ROLES": "roles/firebaseauth.admin",
+             "HEARTH_YES": "1" if confirmed else ""})
     assert reply.returncode == 0, reply.stderr
-    return [call.split("\037") for call in log.read_text(encoding="utf-8").split("\036")[:-1]]
+    made = [call.split("\037") for call in log.read_text(encoding="utf-8").split("\036")[:-1]]
+    return made, reply.stderr
+
+
+def calls(project, has, *script):
+    """Runs a script, with yes to its questions; what it asked of gcloud."""
+    return script_run(project, has, *script)[0]
 
 
 def flag(call, name):
@@ -209,7 +216,7 @@ def test_the_commands_have_what_the_functions_say(project):
     assert values["GCLOUD_PROJECT"] == "psst-4711"
     assert values["FUNCTION_TARGET"] == "embedMessage"
     assert values["FUNCTION_SIGNATURE_TYPE"] == "cloudevent"
-    # Cloud Run would replace $(NAME) by a variable, so it is doubled.
+    # Cloud Run would replace $(NAME) by a variable, so its dollar is doubled.
     assert values["GREETING"] == GREETING.replace("it's", "its").replace("$(", "$$(")
 
     trigger = one(made, "eventarc", "triggers", "create", "embedmessage")
@@ -247,6 +254,31 @@ def test_what_is_made_is_deleted(project):
         removed = [call for call in gone if call[1] == kind and "delete" in call]
         assert len(new) == len(removed) > 0, kind
     assert not any(call[1] == "firestore" for call in gone)
+
+
+SHARED = {"artifacts", "secrets", "pubsub"}
+
+
+@pytest.mark.parametrize("answers, deleted", [
+    ("", set()), ("n\nno\n\n", set()), ("y\nYES\nyes\n", SHARED), ("n\ny\nn\n", {"secrets"}),
+    ("yes please\n", set())])
+def test_what_may_have_been_there_is_deleted_only_after_a_yes(project, answers, deleted):
+    project.generate()
+    gone, words = script_run(
+        project, "everything", "gcloud-delete.sh", answers=answers, confirmed=False)
+    kinds = {call[1] for call in gone if "delete" in call}
+    assert kinds & SHARED == deleted
+    assert {"run", "tasks", "scheduler", "eventarc", "iam"} <= kinds
+    assert "deletes in the project psst-4711:" in words
+    for line in ("  the service search in us-central1", "  the queue work in us-central1",
+                 "  the account hearth-runtime", "  the secret API_KEY", "  the topic orders",
+                 "  the repository functions in us-central1, with all images"):
+        assert line + "\n" in words
+    for question in ("Delete the repository functions in us-central1",
+                     "Delete the secrets API_KEY", "Delete the topics orders"):
+        assert question in words
+    for name in ("repository `functions`", "secret `API_KEY`", "topic `orders`"):
+        assert name in project.text("README.md")
 
 
 def test_terraform_reads_the_files(project):
@@ -352,6 +384,94 @@ def test_the_difference_is_in_words_and_in_the_exit_code(project):
         script.write("echo mine\n")
     reply = project.run("--diff")
     assert reply.returncode == 1 and "gcloud.sh was edited" in reply.stdout
+
+
+def test_an_edited_file_is_reported_and_kept(project):
+    project.generate()
+    edited = project.text("main.tf") + "# mine\n"
+    (project.out / "main.tf").write_text(edited, encoding="utf-8")
+    changed = {name: dict(function) for name, function in FUNCTIONS.items()}
+    changed["search"]["availableMemoryMb"] = 2048
+    project.write(changed)
+    # The edit is reported beside the change of a function.
+    reply = project.run("--diff")
+    assert reply.returncode == 1
+    assert "~ service us-central1/search\n" in reply.stdout
+    assert "! main.tf was edited" in reply.stdout and "gcloud.sh was" not in reply.stdout
+
+    reply = project.generate()
+    assert "production/main.tf was edited; the edited text is kept in production/main.tf.old" \
+        in reply.stdout
+    assert project.text("main.tf.old") == edited and "# mine" not in project.text("main.tf")
+    assert sorted(file.name for file in project.out.iterdir() if "old" in file.name) == [
+        "main.tf.old"]
+    assert project.run("--diff").returncode == 0
+    # Another edit does not replace the text of the first.
+    (project.out / "main.tf").write_text("# again\n", encoding="utf-8")
+    project.generate()
+    assert project.text("main.tf.old") == edited and project.text("main.tf.old.2") == "# again\n"
+
+
+def test_a_record_without_hashes_counts_as_not_edited(project):
+    project.generate()
+    record = json.loads(project.text("hearth-production.json"))
+    del record["files"]
+    (project.out / "hearth-production.json").write_text(json.dumps(record), encoding="utf-8")
+    (project.out / "main.tf").write_text("# mine\n", encoding="utf-8")
+    assert "main.tf was edited, or written by another version" in project.run("--diff").stdout
+    assert "edited" not in project.generate().stdout
+    assert not (project.out / "main.tf.old").exists()
+    # With a record that nobody can read, what differs is kept.
+    (project.out / "main.tf").write_text("# mine\n", encoding="utf-8")
+    (project.out / "hearth-production.json").write_text("<<<<<<< mine\n", encoding="utf-8")
+    assert project.run("--diff").returncode == 2
+    project.generate()
+    assert project.text("main.tf.old") == "# mine\n"
+
+
+def write_indexes(project, **values):
+    index = {"collectionGroup": "messages", "queryScope": "COLLECTION",
+             "fields": [{"fieldPath": "a", "order": "ASCENDING"}], **values}
+    (project.folder / "firestore.indexes.json").write_text(
+        json.dumps({"indexes": [index]}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("values, words", [
+    ({"queryScope": "COLLECTION$(touch x)"}, "give COLLECTION, COLLECTION_GROUP or"),
+    ({"fields": [{"fieldPath": "a", "order": "`id`"}]}, "give ASCENDING or DESCENDING"),
+    ({"fields": [{"fieldPath": "a", "arrayConfig": "ANY"}]}, "give CONTAINS")])
+def test_an_unknown_value_in_the_indexes_is_refused(project, values, words):
+    write_indexes(project, **values)
+    reply = project.run()
+    assert reply.returncode == 1
+    assert "firestore.indexes.json: " in reply.stderr and words in reply.stderr
+    assert not project.out.exists()
+    assert project.run("--diff").returncode == 2
+
+
+def test_a_text_of_several_lines_is_one_line_of_the_difference(project):
+    write_indexes(project, collectionGroup="a\n+ topic faked")
+    lines = project.run("--diff").stdout.splitlines()
+    assert "+ topic faked (a ASCENDING) COLLECTION" not in lines
+    assert "+ index a\\n+ topic faked (a ASCENDING) COLLECTION" in lines
+
+
+@pytest.mark.parametrize("name", ["GCLOUD_PROJECT", "FUNCTION_TARGET", "PORT", "K_SERVICE"])
+def test_a_secret_with_a_name_that_is_taken_is_refused(project, name):
+    project.write({"search": {
+        "callableTrigger": {}, "secretEnvironmentVariables": [{"key": name}]}})
+    reply = project.run()
+    assert reply.returncode == 1 and f"search has the secret {name}" in reply.stderr
+    assert not project.out.exists()
+
+
+def test_a_small_rate_stays_above_0(project):
+    project.write({"work": {"taskQueueTrigger": {
+        "rateLimits": {"maxDispatchesPerSecond": 0.0001}}}})
+    project.generate()
+    queue = one(calls(project, "nothing", "gcloud.sh"), "tasks", "queues", "create", "work")
+    assert flag(queue, "--max-dispatches-per-second") == ["0.0001"]
+    assert "max_dispatches_per_second = 0.0001\n" in project.text("main.tf")
 
 
 @pytest.mark.parametrize("options,words", [

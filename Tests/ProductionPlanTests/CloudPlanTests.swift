@@ -129,6 +129,50 @@ struct CloudPlanTests {
   }
 
   @Test(
+    "A secret with the name of a variable that is set anyway is refused, and both are named",
+    arguments: [
+      "GCLOUD_PROJECT", "FUNCTION_TARGET", "FUNCTION_SIGNATURE_TYPE", "CLOUD_RUN_TIMEOUT_SECONDS",
+      "PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION", "X_GOOGLE_KEY",
+    ]
+  )
+  func secretOfThePlatform(name: String) throws {
+    let functions = ["call": callable { $0.secretEnvironmentVariables = [.init(key: name)] }]
+    let error = #expect(throws: PlanError.self) {
+      try CloudPlan(functions: functions, settings: .init())
+    }
+
+    #expect(error?.description.hasPrefix("call has the secret \(name),") == true)
+  }
+
+  @Test("Each variable that the plan sets is one that a secret cannot have")
+  func variablesOfPlan() throws {
+    let plan = try CloudPlan(functions: ["call": callable()], settings: .init())
+
+    #expect(
+      Set(plan.services.flatMap(\.environment).map(\.name)) == ProductionChecks.variablesOfPlan
+    )
+  }
+
+  @Test(
+    "A topic that Pub/Sub does not allow is refused, because gcloud would read it as a flag",
+    arguments: [
+      ("--project=other", false), ("", false), ("1st", false), ("a b", false), ("orders", true),
+      ("A-b_c.d~e+f%2", true),
+    ]
+  )
+  func topic(topic: String, isAllowed: Bool) {
+    let endpoint = function {
+      $0.eventTrigger = .init(
+        eventType: "google.cloud.pubsub.topic.v1.messagePublished",
+        eventFilters: ["topic": topic]
+      )
+    }
+    let plan = try? CloudPlan(functions: ["f": endpoint], settings: .init())
+
+    #expect((plan != nil) == isAllowed)
+  }
+
+  @Test(
     "An instance gets the wanted CPUs where Cloud Run allows them, else the fewest",
     arguments: [
       (256, nil, "1", false, false), (4096, nil, "1", false, false), (4097, nil, "2", false, false),
@@ -226,6 +270,25 @@ struct CloudPlanTests {
         "- service us-central1/goes", "+ service us-central1/comes",
         "~ service us-central1/stays", "    environment A: one -> \"two\\nlines\"",
         "    memory: 256 MiB -> 512 MiB",
+      ]
+    )
+  }
+
+  @Test("No text of a plan can pass for a line of a difference")
+  func forgedDifference() {
+    let old = [
+      CloudResource("index a\n+ service x", ["b\r\nc": "1"]),
+      CloudResource("gone\u{2028}- x"),
+    ]
+    let new = [
+      CloudResource("index a\n+ service x", ["b\r\nc": "2\u{85}\u{202E}"]),
+      CloudResource("new\t\u{1B}[2J"),
+    ]
+
+    #expect(
+      PlanDifference(from: old, to: new).lines == [
+        "- gone\\u{2028}- x", "+ new\\t\\u{1B}[2J", "~ index a\\n+ service x",
+        "    b\\r\\nc: 1 -> \"2\\u{0085}\\u{202E}\"",
       ]
     )
   }

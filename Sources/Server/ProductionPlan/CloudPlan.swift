@@ -124,7 +124,8 @@ package struct CloudPlan: Sendable, Hashable {
 
   /// Plans the resources of a manifest.
   ///
-  /// Throws ``PlanError`` if two functions would have the same service, or if a name does not fit.
+  /// Throws ``PlanError`` if two functions would have the same service, if a name does not fit, or
+  /// if a secret has the name of a variable that is set anyway.
   package init(
     functions: [String: FunctionEndpoint],
     settings: ProductionSettings
@@ -153,6 +154,7 @@ package struct CloudPlan: Sendable, Hashable {
         )
         continue
       }
+      problems += ProductionChecks.problems(of: function, endpoint)
       add(function, endpoint, as: name)
     }
     guard problems.isEmpty else { throw PlanError(problems.joined(separator: "\n")) }
@@ -248,8 +250,8 @@ package struct CloudPlan: Sendable, Hashable {
       Variable(name: "CLOUD_RUN_TIMEOUT_SECONDS", value: "\(timeout)"),
       Variable(name: "GCLOUD_PROJECT", value: nil),
     ]
-    let names = Set(own.map(\.name))
-    let authors = settings.environment.filter { !names.contains($0.key) }
+    let authors = settings.environment
+      .filter { !ProductionChecks.variablesOfPlan.contains($0.key) }
       .map { Variable(name: $0.key, value: $0.value) }
     return own + authors.sorted { $0.name < $1.name }
   }

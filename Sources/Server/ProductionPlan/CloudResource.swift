@@ -81,10 +81,8 @@ extension CloudPlan {
 
   /// Returns a short text that differs when a long one does, for a person to see that it changed.
   static func summary(_ text: String) -> String {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).count
-    return "\(lines) lines, \(String(hash, radix: 16))"
+    return "\(lines) lines, \(ProductionRecord.hash(text.utf8))"
   }
 }
 

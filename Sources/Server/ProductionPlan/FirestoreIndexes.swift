@@ -18,7 +18,7 @@ package struct FirestoreIndexes: Codable, Sendable, Hashable {
   /// An index of several fields, or of a vector.
   package struct Composite: Codable, Sendable, Hashable {
     package var collectionGroup: String
-    /// `COLLECTION` or `COLLECTION_GROUP`; `COLLECTION` when absent.
+    /// One of ``FirestoreIndexes/scopes``; `COLLECTION` when absent.
     package var queryScope: String?
     package var fields: [Field]
   }

@@ -10,7 +10,7 @@ extension GcloudScripts {
       }.joined()
       text += """
         unless_exists gcloud firestore indexes composite create --project="$PROJECT" --async --quiet \\
-          --collection-group=\(word(index.collectionGroup)) --query-scope=\(Self.flag(index.queryScope ?? "COLLECTION"))\(fields)
+          --collection-group=\(word(index.collectionGroup)) --query-scope=\(word(Self.flag(index.queryScope ?? "COLLECTION")))\(fields)
 
         """
     }
@@ -34,7 +34,7 @@ extension GcloudScripts {
   ) -> String {
     let command = "gcloud firestore indexes fields update \(names)"
     guard !indexes.isEmpty else { return command + " \\\n  --disable-indexes\n" }
-    guard indexes.contains(where: { $0.queryScope == "COLLECTION_GROUP" }) else {
+    guard indexes.contains(where: { ($0.queryScope ?? "COLLECTION") != "COLLECTION" }) else {
       let flags = indexes.map { index in
         let kind =
           index.arrayConfig.map { "array-config=\($0)" } ?? "order=\(index.order ?? "ASCENDING")"

@@ -7,6 +7,43 @@ enum ProductionChecks {
     "PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION",
   ]
 
+  /// The variables that the plan sets for each function.
+  static let variablesOfPlan: Set<String> = [
+    "FUNCTION_TARGET", "FUNCTION_SIGNATURE_TYPE", "CLOUD_RUN_TIMEOUT_SECONDS", "GCLOUD_PROJECT",
+  ]
+  /// The beginning of the names that Cloud Run refuses.
+  private static let prefixOfGoogle = "X_GOOGLE_"
+
+  /// Returns the reasons why a function cannot be planned.
+  static func problems(of function: String, _ endpoint: FunctionEndpoint) -> [String] {
+    let taken = variablesOfPlan.union(variablesOfCloudRun)
+    let secrets = Set((endpoint.secretEnvironmentVariables ?? []).map(\.key)).sorted()
+    var problems = secrets.filter { taken.contains($0) || $0.hasPrefix(prefixOfGoogle) }.map {
+      "\(function) has the secret \($0), which is the name of a variable that Cloud Run or this "
+        + "command sets; give the secret another name."
+    }
+    if let trigger = endpoint.eventTrigger,
+      CloudPlan.Trigger.Kind(eventType: trigger.eventType) == .topic,
+      let topic = trigger.eventFilters["topic"], !isTopic(topic)
+    {
+      problems.append(
+        "\(function) has the topic \(topic.debugDescription), which Pub/Sub does not allow; use a "
+          + "letter, then letters, digits and -_.~+%."
+      )
+    }
+    return problems
+  }
+
+  private static func isTopic(_ text: String) -> Bool {
+    func isLetter(_ byte: UInt8) -> Bool {
+      (65...90).contains(byte) || (97...122).contains(byte)
+    }
+    return text.utf8.first.map(isLetter) == true
+      && text.utf8.allSatisfy {
+        isLetter($0) || (48...57).contains($0) || "-_.~+%/".utf8.contains($0)
+      }
+  }
+
   /// Returns the warnings about one function.
   static func warnings(
     of function: String,

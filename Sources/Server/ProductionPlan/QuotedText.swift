@@ -92,11 +92,18 @@ enum QuotedText {
   }
 
   /// Returns the value of a variable so that Cloud Run expands nothing in it.
+  ///
+  /// Cloud Run expands as Kubernetes does, in `third_party/forked/golang/expansion`: `$(NAME)` is
+  /// the value of a variable, `$$` is `$` wherever it is, and any other `$` is itself. So a `$` is
+  /// doubled before another one and before a parenthesis.
   static func withoutExpansion(_ value: String) -> String {
     var text = ""
     let scalars = Array(value.unicodeScalars)
     for (index, scalar) in scalars.enumerated() {
-      if scalar == "$", index + 1 < scalars.count, scalars[index + 1] == "(" { text += "$" }
+      if scalar == "$", index + 1 < scalars.count, "$(".unicodeScalars.contains(scalars[index + 1])
+      {
+        text += "$"
+      }
       text.unicodeScalars.append(scalar)
     }
     return text
@@ -120,15 +127,28 @@ enum QuotedText {
     String(text.map { $0.isNewline || $0 == "\0" ? " " : $0 })
   }
 
-  /// Returns a number without an exponent, rounded to thousandths.
+  /// Returns a finite number without an exponent, with as many digits as it needs to read back.
+  ///
+  /// A number above 0 is never written as 0.
   static func number(_ number: Double) -> String {
-    let thousandths = Int((number * 1000).rounded())
-    let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1000)
-    guard rest != 0 else { return "\(whole)" }
-    let digits = String(1000 + rest).dropFirst()
-    return "\(whole)." + String(digits.reversed().drop { $0 == "0" }.reversed())
+    let parts = "\(number.magnitude)".split(separator: "e")
+    let halves = parts[0].split(separator: ".")
+    let exponent = parts.count == 2 ? Int(parts[1]) ?? 0 : 0
+    // The digits, and the number of them before the point.
+    var digits = halves.joined()
+    var point = halves[0].count + exponent
+    if point < 1 {
+      digits = String(repeating: "0", count: 1 - point) + digits
+      point = 1
+    }
+    digits += String(repeating: "0", count: max(point - digits.count, 0))
+    let fraction = String(digits.dropFirst(point).reversed().drop { $0 == "0" }.reversed())
+    let sign = number < 0 ? "-" : ""
+    return sign + digits.prefix(point) + (fraction.isEmpty ? "" : "." + fraction)
   }
 
-  /// Returns a duration, such as `0.1s`.
-  static func seconds(_ seconds: Double) -> String { number(seconds) + "s" }
+  /// Returns a duration, such as `0.1s`, in Google's precision of a nanosecond.
+  static func seconds(_ seconds: Double) -> String {
+    number((seconds * 1_000_000_000).rounded() / 1_000_000_000) + "s"
+  }
 }

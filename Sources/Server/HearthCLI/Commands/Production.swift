@@ -80,7 +80,7 @@ struct Production: AsyncParsableCommand {
   func run() async throws {
     do {
       let (plan, files) = try await generated()
-      for warning in plan.warnings { Terminal.note("warning: \(warning)") }
+      for warning in plan.warnings { Terminal.note(safe: "warning: \(warning.description)") }
       if let folder = try foldersOutside().first {
         Terminal.note(
           "warning: Package.swift depends on the folder \(folder), which is not in the image. Name "
@@ -196,14 +196,13 @@ struct Production: AsyncParsableCommand {
 
   private static func indexes(at path: String) throws -> FirestoreIndexes {
     guard FileManager.default.fileExists(atPath: path) else { return FirestoreIndexes() }
+    let json: Data
     do {
-      return try JSONDecoder().decode(
-        FirestoreIndexes.self,
-        from: Data(contentsOf: URL(filePath: path))
-      )
+      json = try Data(contentsOf: URL(filePath: path))
     } catch {
-      throw CommandError("\(path) is not a file of indexes; correct it.")
+      throw CommandError("\(path) cannot be read: \(error.localizedDescription)")
     }
+    return try FirestoreIndexes(json: json, file: path)
   }
 
   /// Returns a path relative to a folder; both are absolute.
@@ -230,6 +229,7 @@ struct Production: AsyncParsableCommand {
           + "with --out."
       )
     }
+    let kept = try keepEdits(of: files, in: folder)
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       for file in files.files {
@@ -245,31 +245,85 @@ struct Production: AsyncParsableCommand {
     } catch {
       throw CommandError("\(folder.path) cannot be written: \(error.localizedDescription)")
     }
+    for (name, old) in kept {
+      Terminal.print("\(out)/\(name) was edited; the edited text is kept in \(out)/\(old).")
+    }
     Terminal.print("Wrote \(files.files.count) files to \(out); read \(out)/README.md next.")
+  }
+
+  /// Copies the edited files of a folder that was generated before, and returns both names of each.
+  private func keepEdits(
+    of files: ProductionFiles,
+    in folder: URL
+  ) throws -> [(name: String, old: String)] {
+    let path = folder.appending(path: ProductionFiles.recordName)
+    guard FileManager.default.fileExists(atPath: path.path) else { return [] }
+    // Without a record that can be read, every file that differs may have been edited.
+    let record = try? ProductionRecord(json: Data(contentsOf: path))
+    let contents = try contents(of: files, in: folder)
+    return try files.edited(in: contents, since: record).compactMap { name in
+      try contents[name].map { (name, try keep($0, of: name, in: folder)) }
+    }
+  }
+
+  /// Writes an edited text beside its file, and returns its name; other old texts stay.
+  private func keep(_ text: Data, of name: String, in folder: URL) throws -> String {
+    let names = ["\(name).old"] + (2...Self.oldFilesMax).map { "\(name).old.\($0)" }
+    for old in names {
+      let path = folder.appending(path: old)
+      do {
+        if FileManager.default.fileExists(atPath: path.path) {
+          guard try Data(contentsOf: path) == text else { continue }
+        } else {
+          try text.write(to: path, options: .atomic)
+        }
+      } catch {
+        throw CommandError("\(path.path) cannot be written: \(error.localizedDescription)")
+      }
+      return old
+    }
+    throw CommandError(
+      "\(out)/\(name) was edited, and there are \(Self.oldFilesMax) old texts of it; remove some."
+    )
+  }
+
+  /// The most old texts of one file.
+  private static let oldFilesMax = 100
+
+  /// Returns the contents of the files that exist.
+  private func contents(of files: ProductionFiles, in folder: URL) throws -> [String: Data] {
+    var contents: [String: Data] = [:]
+    for file in files.files {
+      let path = folder.appending(path: file.name)
+      guard FileManager.default.fileExists(atPath: path.path) else { continue }
+      do {
+        contents[file.name] = try Data(contentsOf: path)
+      } catch {
+        throw CommandError("\(path.path) cannot be read: \(error.localizedDescription)")
+      }
+    }
+    return contents
   }
 
   /// Prints what differs from the folder; throws exit code 1 if something does.
   private func showDifference(of plan: CloudPlan, _ files: ProductionFiles) throws {
     let folder = URL(filePath: absolutePath(out))
-    let record = folder.appending(path: ProductionFiles.recordName)
-    var old: [CloudResource] = []
-    if FileManager.default.fileExists(atPath: record.path) {
+    let path = folder.appending(path: ProductionFiles.recordName)
+    var record: ProductionRecord?
+    if FileManager.default.fileExists(atPath: path.path) {
       do {
-        old = try ProductionFiles.resources(inRecord: Data(contentsOf: record))
+        record = try ProductionRecord(json: Data(contentsOf: path))
       } catch {
-        throw CommandError("\(record.path) is not a record of this version; generate anew.")
+        throw CommandError("\(path.path) is not a record of this version; generate anew.")
       }
     }
-    var lines = PlanDifference(from: old, to: plan.resources).lines
-    if !old.isEmpty {
-      // A file that cannot be read differs too.
-      let edited = files.files.filter {
-        $0.name != ProductionFiles.recordName
-          && (try? String(contentsOf: folder.appending(path: $0.name), encoding: .utf8)) != $0.text
-      }
-      if lines.isEmpty {
-        lines = edited.map { "! \($0.name) was edited, or written by another version of hearth" }
-      }
+    var lines = PlanDifference(from: record?.resources ?? [], to: plan.resources).lines
+    if let record {
+      lines += files.differences(
+        in: try contents(of: files, in: folder),
+        since: record,
+        plansDiffer: !lines.isEmpty
+      )
     }
     guard !lines.isEmpty else { return Terminal.print("Nothing changed.") }
     Terminal.print(lines.joined(separator: "\n"))
