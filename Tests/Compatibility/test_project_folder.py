@@ -99,6 +99,15 @@ def test_an_address_that_is_none_is_refused_by_name(tmp_path, emulators, text):
     assert "firebase.json" in tried.stderr
 
 
+def test_a_host_that_the_machine_does_not_know_is_named(tmp_path):
+    settings(tmp_path, **{**own_ports(), "auth": {"host": "no.such.host.invalid", "port": 0}})
+
+    refusal = start_refused(tmp_path)
+
+    assert "no.such.host.invalid is not a host that this machine knows" in refusal
+    assert "SocketAddressError" not in refusal
+
+
 @pytest.mark.parametrize("mode, warns", [(True, True), (False, False)])
 def test_other_projects_are_warned_of_in_single_project_mode_only(tmp_path, mode, warns):
     settings(tmp_path, singleProjectMode=mode, **own_ports())
