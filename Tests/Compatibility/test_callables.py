@@ -364,6 +364,26 @@ def test_http_errors(samples):
         requests.get(samples.url("produce") + "/cut?bytes=10", timeout=30).content
 
 
+def test_a_handler_that_throws_while_it_streams_has_failed_and_not_crashed(samples):
+    trace = "c" * 32
+
+    def lines():
+        reply = samples.hub("GET", "/hearth/v1/logs", params={"function": "produce"})
+        logged = [json.loads(line) for line in reply.text.splitlines()]
+        own = {line["invocation"] for line in logged if line.get("trace") == trace}
+        return [line for line in logged if line.get("invocation") in own]
+
+    with pytest.raises(requests.exceptions.RequestException):
+        requests.get(samples.url("produce") + "/cut?bytes=10", timeout=30,
+                     headers={"traceparent": f"00-{trace}-{1:016x}-01"}).content
+
+    until(lambda: any(line.get("end") for line in lines()), lines)
+    logged = lines()
+    assert [line["end"]["outcome"] for line in logged if line.get("end")] == ["failed"]
+    assert "critical" not in [line["level"] for line in logged], logged
+    assert any("failed while it responded" in line["message"] for line in logged), logged
+
+
 def test_http_cors(samples):
     """The emulator opens functions that say nothing, and leaves those alone that do."""
     asked = {**ORIGIN, "Access-Control-Request-Method": "PUT"}

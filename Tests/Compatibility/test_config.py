@@ -225,3 +225,22 @@ def test_a_secret_without_a_value_is_told_when_its_function_is_deployed(
 
     assert (sentence in deployed.stdout + deployed.stderr) == is_told
     assert (sentence in (project / "notes").read_text(encoding="utf-8")) == is_told
+
+
+@pytest.mark.parametrize("value", [
+    "x\u2028y", "x\u2029y", "x\x0by", "x\x0cy", "x\x85y", "x\u2028", "x\x0b", "\u0301st \"q", "x=\u0338y",
+    "'\u0301\\\u0301\"\u0301", "x\r\ny\rz", " #x ", "$x",
+])
+@pytest.mark.parametrize("secret", [[], ["--secret"]])
+def test_no_character_of_a_value_is_lost(project, value, secret):
+    done = config(project, "set", *secret, "KEY", given=value.encode() + b"\r\n")
+    assert done.returncode == 0, done.stderr
+
+    read = config(project, "get", "--reveal", "KEY")
+    assert read.stdout == value.encode() + b"\n", read.stderr
+
+
+def test_a_value_may_begin_with_a_combining_mark(project):
+    assert config(project, "set", "KEY=\u0338x").returncode == 0
+
+    assert config(project, "get", "KEY").stdout == "\u0338x\n".encode()

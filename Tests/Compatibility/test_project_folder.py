@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import urllib.request
 
@@ -97,6 +98,15 @@ def test_an_address_that_is_none_is_refused_by_name(tmp_path, emulators, text):
     assert tried.returncode == 1
     assert text in tried.stderr
     assert "firebase.json" in tried.stderr
+
+
+def test_a_host_that_the_machine_does_not_know_is_named(tmp_path):
+    settings(tmp_path, **{**own_ports(), "auth": {"host": "no.such.host.invalid", "port": 0}})
+
+    refusal = start_refused(tmp_path)
+
+    assert "no.such.host.invalid is not a host that this machine knows" in refusal
+    assert "SocketAddressError" not in refusal
 
 
 @pytest.mark.parametrize("mode, warns", [(True, True), (False, False)])
@@ -197,6 +207,67 @@ def test_commands_find_the_project_in_a_parent_folder(tmp_path):
     finally:
         process.terminate()
         process.wait(timeout=10)
+
+
+# No user has these ids.
+OTHER, ANOTHER = 54321, 54322
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """A folder below a project whose firebase.json is another user's."""
+    settings(tmp_path, **own_ports())
+    os.chown(tmp_path / "firebase.json", OTHER, -1)
+    (tmp_path / "inner").mkdir()
+    return tmp_path / "inner"
+
+
+@as_root
+@pytest.mark.parametrize("command, code", [
+    (("start", "--ephemeral"), 1), (("logs",), 1), (("functions", "config"), 1), (("doctor",), 1),
+])
+@pytest.mark.parametrize("owner", [0, ANOTHER])
+def test_another_users_firebase_json_in_a_parent_folder_is_refused(foreign, command, code, owner):
+    os.chown(foreign, owner, -1)
+
+    tried = subprocess.run([hearth(), *command], cwd=foreign, capture_output=True, text=True,
+                           timeout=30, check=False)
+
+    assert tried.returncode == code, tried.stdout + tried.stderr
+    assert f"{foreign.parent}/firebase.json belongs to the user {OTHER}" in tried.stderr
+    assert "chown" in tried.stderr and "the project's own folder" in tried.stderr
+    assert not (foreign.parent / ".hearth").exists()
+
+
+@as_root
+def test_another_users_link_to_a_file_of_ones_own_is_refused(foreign):
+    (foreign.parent / "firebase.json").rename(foreign / "settings.json")
+    os.chown(foreign / "settings.json", 0, -1)
+    (foreign.parent / "firebase.json").symlink_to(foreign / "settings.json")
+    os.chown(foreign.parent / "firebase.json", OTHER, -1, follow_symlinks=False)
+
+    assert f"belongs to the user {OTHER}" in start_refused(foreign)
+
+
+@as_root
+@pytest.mark.parametrize("of_file, of_folder", [(OTHER, OTHER), (0, OTHER), (0, 0)])
+def test_a_parents_firebase_json_of_root_or_of_the_folders_owner_counts(
+        foreign, of_file, of_folder):
+    os.chown(foreign.parent / "firebase.json", of_file, -1)
+    os.chown(foreign, of_folder, -1)
+
+    with begun(foreign, "--ephemeral") as suite:
+        assert suite, notes_of(foreign)
+        assert "There is no firebase.json" not in notes_of(foreign)
+
+
+@as_root
+def test_another_users_firebase_json_in_the_folder_itself_counts(foreign):
+    (foreign.parent / "firebase.json").rename(foreign / "firebase.json")
+
+    with begun(foreign, "--ephemeral") as suite:
+        assert suite, notes_of(foreign)
 
 
 def test_a_link_to_nowhere_is_a_mistake_and_not_a_project_further_up(tmp_path):

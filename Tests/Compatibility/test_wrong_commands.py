@@ -96,6 +96,12 @@ def is_refused(done, code, *words):
     ("start --executable nowhere", 2, ["--executable is nowhere, which is not an executable"]),
     ("start --export-on-exit --ephemeral", 2, ["--export-on-exit needs a folder"]),
     ("call echo --data @nowhere.json", 2, ["--data: the file nowhere.json cannot be read"]),
+    ("call echo --data --as tina", 2, ["--data is not JSON", "--as"]),
+    ("call echo --data --admin", 2, ["--data is not JSON", "--admin"]),
+    ("call echo --data", 2, ["Missing value for '--data"]),
+    # A number below 0 is JSON, so that only the suite is missing.
+    ("call echo --data -5", 3, ["No running suite found"]),
+    ("enqueue q --data -5", 3, ["No running suite found"]),
     ("rules check --rules nowhere.rules", 1, ["nowhere.rules cannot be read"]),
     ("rules check", 1, ["name a file with --rules"]),
     ("functions config get", 1, ["firebase.json"]),

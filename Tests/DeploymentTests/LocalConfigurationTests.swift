@@ -15,7 +15,8 @@ struct LocalConfigurationTests {
   }
 
   private func text(_ name: String) throws -> String {
-    try String(contentsOfFile: folder.path(name), encoding: .utf8)
+    // Foundation's own decoding would drop a byte order mark.
+    String(decoding: try Data(contentsOf: URL(filePath: folder.path(name))), as: UTF8.self)
   }
 
   @Test("A change keeps comments, order, export and all other lines")
@@ -50,6 +51,67 @@ struct LocalConfigurationTests {
 
     let read = try UserEnvironment(folder: folder.path, project: "demo-test").variables
     #expect(read == ["BEFORE": "1", "VALUE": value, "AFTER": "2"])
+  }
+
+  /// Texts of which a reader of characters, lines or quotes could make another one.
+  private static let hostileValues: [String] = {
+    let marks = ["\u{301}", "\u{338}", "\u{200D}", "\u{FE0F}", "\u{1F3FD}"]
+    let syntax = ["\"", "'", "\\", "#", " #", "$", "=", " ", "\t", "\n", "\r", "\r\n"]
+    let rare = ["\u{85}", "\u{A0}", "\u{2028}", "\u{2029}", "\u{FEFF}", "\u{FFFD}", "\u{10FFFF}"]
+    let controls = (Array(1..<32) + Array(127..<160)).map { String(UnicodeScalar(UInt8($0))) }
+    let alone = marks + syntax + rare + controls
+    return alone.flatMap { ["x\($0)y", "\($0)x", "x\($0)", "\($0)\($0)x\($0)\($0)"] }
+      + syntax.flatMap { part in marks.map { "x\(part)\($0)\(part)y" } }
+      + ["\u{301}st \"q", "e\u{301}", "\u{E9}", "\\n", "\\v", "\\u0041", "${HOME}", "'a' \"b\""]
+  }()
+
+  @Test(
+    "No character of a value is lost, and other lines stay byte for byte",
+    arguments: [false, true]
+  )
+  func hostileRoundTrip(isSecret: Bool) throws {
+    let others =
+      "\u{FEFF}# e\u{301}\u{2028}\r\n\u{B}\nA=\u{85}\u{C}b \r\rexport B = 'x\r\ny' # \u{338}\n"
+    let name = isSecret ? ".secret.local" : ".env.local"
+    for value in Self.hostileValues {
+      try folder.write(name, "\(others)VALUE=1 \n\n \nC=\"\u{301}\"")
+      _ = try configuration.set("VALUE", to: value, isSecret: isSecret)
+
+      let user = try UserEnvironment(folder: folder.path, project: "demo-test")
+      let read = isSecret ? user.secrets : user.variables
+      // Strings are compared by their bytes, because accents composed or not count as equal.
+      #expect(
+        read["VALUE"].map { Array($0.utf8) } == Array(value.utf8),
+        "\(value.debugDescription)"
+      )
+      let bytes = try Array(text(name).utf8)
+      #expect(bytes.starts(with: "\(others)VALUE=".utf8))
+      #expect(bytes.reversed().starts(with: "\n\n \nC=\"\u{301}\"".utf8.reversed()))
+      #expect(try configuration.unset("VALUE", isSecret: isSecret) == name)
+      #expect(try text(name).utf8.elementsEqual("\(others)\n \nC=\"\u{301}\"".utf8))
+    }
+  }
+
+  @Test(
+    "A new line ends as the first one does, and nothing before it changes",
+    arguments: [
+      ("", "B=2\n"), ("A=1", "A=1\nB=2\n"), ("A=1\r\n", "A=1\r\nB=2\r\n"),
+      ("A=1\r\nC=3", "A=1\r\nC=3\r\nB=2\r\n"), ("A=1\n\n  ", "A=1\n\n  \nB=2\n"),
+    ]
+  )
+  func lineEnds(before: String, after: String) throws {
+    try folder.write(".env.local", before)
+    _ = try configuration.set("B", to: "2", isSecret: false)
+
+    #expect(try text(".env.local").utf8.elementsEqual(after.utf8))
+  }
+
+  @Test("A value is replaced by one that differs only in how its accent is written")
+  func composition() throws {
+    _ = try configuration.set("A", to: "\u{E9}", isSecret: false)
+    _ = try configuration.set("A", to: "e\u{301}", isSecret: false)
+
+    #expect(try text(".env.local").utf8.elementsEqual("A=\"e\u{301}\"\n".utf8))
   }
 
   @Test("Secrets are in a file that only its owner reads, however it was before")

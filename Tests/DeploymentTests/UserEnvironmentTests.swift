@@ -22,6 +22,13 @@ struct UserEnvironmentTests {
       ("# comment\r\n\r\nA=b\r\n", "b"),
       ("A=1\nA=2", "2"),
       ("A=b=c", "b=c"),
+      (#"A="\v\'\d""#, "\u{B}'\\d"),
+      ("\u{FEFF}A=b", "b"),
+      ("# comment\rA=b\r", "b"),
+      ("A=b\u{2028}c", "b\u{2028}c"),
+      ("A=\u{301}b", "\u{301}b"),
+      ("A='\u{301}b'", "\u{301}b"),
+      ("#\u{301} comment\nA=b", "b"),
     ]
   )
   func sets(text: String, value: String) throws {

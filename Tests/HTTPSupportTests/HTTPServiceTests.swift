@@ -122,6 +122,24 @@ struct HTTPServiceTests {
     #expect(long?.reason == .pathTooLong)
   }
 
+  @Test("A host that the machine does not know is named, and no error of the library shows")
+  func unknownHost() async throws {
+    let error = await #expect(throws: ListenError.self) {
+      // No name ends in .invalid, so this needs no name server.
+      try await withService(
+        at: .tcp(host: "no.such.host.invalid", port: 0),
+        responder: { _, _ in .text("") }
+      ) { _, _ in }
+    }
+
+    #expect(error?.reason == .unknownHost)
+    #expect(error?.statusCode == .failedPrecondition)
+    let message = try #require(error?.statusMessage)
+    #expect(message.hasPrefix("no.such.host.invalid is not a host that this machine knows ("))
+    #expect(message.hasSuffix("); choose 127.0.0.1 or a name of this machine."))
+    #expect(!message.contains("SocketAddressError"))
+  }
+
   @Test("A Unix socket serves, and its file is gone after shutdown")
   func unixSocket() async throws {
     let path = "/tmp/hearth-\(UInt64.random(in: 0 ... .max)).sock"

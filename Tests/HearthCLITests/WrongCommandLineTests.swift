@@ -1,3 +1,4 @@
+import ArgumentParser
 import Testing
 
 @testable import HearthCLI
@@ -39,6 +40,28 @@ struct WrongCommandLineTests {
     #expect(clock?.contains("only forward") == true)
     let limit = explanation("events list --limit -5", "Error: Missing value for '--limit <limit>'")
     #expect(limit == "-5 is below 0, and no option of `hearth events list` takes such a number.")
+  }
+
+  @Test("--data takes a number below 0, which is JSON")
+  func dataBelowZero() throws {
+    #expect(try Call.parse(["f", "--data", "-5"]).payload == "-5")
+    #expect(try Call.parse(["f", "--data", "-1e3", "--as", "tina"]).user == "tina")
+    #expect(try Call.parse(["f", "--data", "-"]).payload == "-")
+    #expect(try Enqueue.parse(["q", "--data", "-5", "--in", "5m"]).payload == "-5")
+    #expect(try Fire.parse(["f", "--document", "a/b", "--data", "-5"]).after == "-5")
+    #expect(explanation("call f --data -5 --nonsense", "Unknown option '--nonsense'") == nil)
+  }
+
+  @Test("--data before another option is the mistake, and not that option's value")
+  func dataWithoutJSON() {
+    let complaint = "Error: Unexpected argument 'tina'"
+    #expect(throws: (any Error).self) { try Call.parse(["f", "--data", "--as", "tina"]) }
+    #expect(
+      explanation("call f --data --as tina", complaint)
+        == "--data is not JSON: the word after it is --as. Give JSON, @FILE or - for stdin."
+    )
+    #expect(explanation("call f --data 1 --as tina tina", complaint) == nil)
+    #expect(explanation("exec -- call --data --as tina", complaint) == nil)
   }
 
   @Test(

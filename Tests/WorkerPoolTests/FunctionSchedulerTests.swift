@@ -390,6 +390,29 @@ struct FunctionSchedulerTests {
     #expect(scheduler.workerStarted(worker(2), now: .seconds(2)) == [.run(id(3), on: worker(2))])
   }
 
+  @Test("A response that is cut is no crash if the worker lives on", arguments: [true, false])
+  func cutResponse(isWell: Bool) {
+    var scheduler = ready(concurrency: 2)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
+    #expect(scheduler.broke(id(1), isStreaming: true, now: .zero) == [.check(worker(1))])
+    #expect(scheduler.broke(id(2), now: .zero) == [])
+
+    let actions =
+      isWell
+      ? scheduler.workerReady(worker(1), now: .zero)
+      : scheduler.workerExited(worker(1), detail: "signal 5", now: .zero)
+    if isWell {
+      let detail = "its worker closed the connection"
+      #expect(actions.count == 2)
+      #expect(actions.contains(.fail(id(1), .cut)))
+      #expect(actions.contains(.fail(id(2), .crashed(detail, isShared: false))))
+    } else {
+      #expect(actions.contains(.fail(id(1), .crashed("signal 5", isShared: true))))
+      #expect(actions.contains(.fail(id(2), .crashed("signal 5", isShared: true))))
+    }
+  }
+
   @Test("A broken connection is settled by what becomes of the worker", arguments: [true, false])
   func brokenConnection(isWell: Bool) {
     var scheduler = ready(concurrency: 2)

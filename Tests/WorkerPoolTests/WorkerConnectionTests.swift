@@ -49,7 +49,7 @@ struct WorkerConnectionTests {
   func cut() async throws {
     try await withConnection { connection, owner in
       let reply = try await owner.send("/cut", over: connection)
-      #expect(await owner.next() == .broke)
+      #expect(await owner.next() == .broke(isStreaming: true))
 
       await #expect(throws: CutError.self) { _ = try await reply.body.collect(upTo: 100) }
     }
@@ -162,7 +162,7 @@ private struct NotSentError: Error {}
 private final class Owner: InvocationOwner {
   enum Event: Equatable {
     case ended(isReusable: Bool)
-    case broke
+    case broke(isStreaming: Bool)
     case notSent
   }
 
@@ -216,7 +216,7 @@ private final class Owner: InvocationOwner {
   }
 
   func invocationBroke(_ invocation: WorkerInvocation) {
-    event.yield(.broke)
+    event.yield(.broke(isStreaming: invocation.isStreaming))
     invocation.fail(CutError())
   }
 

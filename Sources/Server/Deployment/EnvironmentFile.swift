@@ -1,5 +1,14 @@
-/// The text of a `.env` file, which keeps its comments and order when a variable changes.
+/// The text of a `.env` file, which keeps its other lines byte for byte when a variable changes.
+///
+/// The text is read by Unicode scalars, because a combining mark after a quote or a `=` would make
+/// one `Character` of both.
 struct EnvironmentFile {
+  /// A line and the characters that end it; the last line may have none.
+  private struct Line {
+    var text: String
+    var end: String
+  }
+
   /// A variable and its location in the file.
   private struct Entry {
     var name: String
@@ -9,7 +18,7 @@ struct EnvironmentFile {
     var isExported: Bool
   }
 
-  private var lines: [String]
+  private var lines: [Line]
   private var entries: [Entry] = []
 
   /// Parses `NAME=value` lines, with comments, `export`, quotes and escapes in double quotes.
@@ -17,8 +26,7 @@ struct EnvironmentFile {
   /// A quoted value may span lines, as a private key does. Throws `DeploymentError` with `file` and
   /// the line number for a malformed line or a reserved name.
   init(_ text: String, file: String) throws {
-    lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-      .map(String.init)
+    lines = Self.lines(of: text)
     entries = try Self.entries(lines, file: file)
   }
 
@@ -27,17 +35,20 @@ struct EnvironmentFile {
     Dictionary(entries.map { ($0.name, $0.value) }) { $1 }
   }
 
-  var text: String { lines.joined(separator: "\n") }
+  var text: String { lines.map { $0.text + $0.end }.joined() }
 
   /// Sets a variable in its place, or at the end; throws if the name is invalid or reserved.
   mutating func set(_ name: String, _ value: String) throws {
     try Self.check(name)
-    let line = "\(name)=\(Self.quoted(value))"
+    var line = Line(text: "\(name)=\(Self.quoted(value))", end: lines.first?.end ?? "")
     if let last = entries.last(where: { $0.name == name }) {
-      lines.replaceSubrange(last.lines, with: [last.isExported ? "export \(line)" : line])
+      if last.isExported { line.text = "export " + line.text }
+      line.end = lines[last.lines.upperBound - 1].end
+      lines.replaceSubrange(last.lines, with: [line])
     } else {
-      while lines.last?.allSatisfy(\.isWhitespace) == true { lines.removeLast() }
-      lines += [line, ""]
+      if line.end.isEmpty { line.end = "\n" }
+      if let last = lines.indices.last, lines[last].end.isEmpty { lines[last].end = line.end }
+      lines.append(line)
     }
     entries = try Self.entries(lines, file: "")
   }
@@ -62,30 +73,44 @@ struct EnvironmentFile {
     }
   }
 
-  private static func entries(_ lines: [String], file: String) throws -> [Entry] {
+  /// Splits a text after each `\n`, `\r\n` and `\r`, the only line ends of Firebase's reader.
+  private static func lines(of text: String) -> [Line] {
+    var lines: [Line] = []
+    var rest = text.unicodeScalars[...]
+    while !rest.isEmpty {
+      let line = rest.prefix { $0 != "\n" && $0 != "\r" }
+      rest = rest[line.endIndex...]
+      let end = rest.prefix(rest.starts(with: "\r\n".unicodeScalars) ? 2 : 1)
+      rest = rest[end.endIndex...]
+      lines.append(Line(text: String(line), end: String(end)))
+    }
+    return lines
+  }
+
+  private static func entries(_ lines: [Line], file: String) throws -> [Entry] {
     var entries: [Entry] = []
     var next = 0
     while next < lines.count {
       let number = next
-      var rest = lines[next].drop(while: \.isWhitespace)
+      var rest = lines[next].text.unicodeScalars.drop(while: isBlank)
       next += 1
-      if rest.isEmpty || rest.hasPrefix("#") { continue }
-      let isExported = rest.hasPrefix("export ")
-      if isExported { rest = rest.dropFirst(7).drop(while: \.isWhitespace) }
+      if rest.isEmpty || rest.first == "#" { continue }
+      let isExported = rest.starts(with: "export ".unicodeScalars)
+      if isExported { rest = rest.dropFirst(7).drop(while: isBlank) }
       guard let equals = rest.firstIndex(of: "=") else {
         throw DeploymentError("\(file):\(number + 1): expected NAME=value.")
       }
-      var name = rest[..<equals]
-      while name.last?.isWhitespace == true { name.removeLast() }
+      let name = String(trimmingEnd(of: rest[..<equals]))
       do {
-        try check(String(name))
+        try check(name)
       } catch let error as DeploymentError {
         throw DeploymentError("\(file):\(number + 1): \(error.message)")
       }
-      var text = String(rest[rest.index(after: equals)...])
+      var text = String.UnicodeScalarView(rest[rest.index(after: equals)...])
       var value = value(text[...])
       while value == nil, next < lines.count {
-        text += "\n" + lines[next]
+        text.append("\n")
+        text.append(contentsOf: lines[next].text.unicodeScalars)
         next += 1
         value = Self.value(text[...])
       }
@@ -93,7 +118,7 @@ struct EnvironmentFile {
         throw DeploymentError("\(file):\(number + 1): the quote is not closed.")
       }
       entries.append(
-        Entry(name: String(name), value: value, lines: number..<next, isExported: isExported)
+        Entry(name: name, value: value, lines: number..<next, isExported: isExported)
       )
     }
     return entries
@@ -108,48 +133,67 @@ struct EnvironmentFile {
           || "_./:@%+,=-".utf8.contains(byte)
       }
     if isPlain { return value }
-    var text = "\""
-    for character in value {
-      switch character {
-      case "\"", "\\": text += "\\\(character)"
-      case "\n": text += "\\n"
-      case "\r": text += "\\r"
-      case "\r\n": text += "\\r\\n"
-      case "\t": text += "\\t"
-      default: text.append(character)
-      }
+    var text = "\"".unicodeScalars
+    for scalar in value.unicodeScalars {
+      let escape: Unicode.Scalar? =
+        switch scalar {
+        case "\"", "\\": scalar
+        case "\n": "n"
+        case "\r": "r"
+        case "\t": "t"
+        default: nil
+        }
+      if escape != nil { text.append("\\") }
+      text.append(escape ?? scalar)
     }
-    return text + "\""
+    text.append("\"")
+    return String(text)
   }
 
-  private static func value(_ text: Substring) -> String? {
-    let text = text.drop(while: \.isWhitespace)
+  private static func value(_ text: Substring.UnicodeScalarView) -> String? {
+    let text = text.drop(while: isBlank)
     guard let quote = text.first, quote == "\"" || quote == "'" else {
       // A comment after an unquoted value starts at " #".
-      var previous: Character = " "
-      var trimmed = text.prefix { character in
-        defer { previous = character }
-        return character != "#" || !previous.isWhitespace
+      var previous: Unicode.Scalar = " "
+      let value = text.prefix { scalar in
+        defer { previous = scalar }
+        return scalar != "#" || !isBlank(previous)
       }
-      while trimmed.last?.isWhitespace == true { trimmed.removeLast() }
-      return String(trimmed)
+      return String(trimmingEnd(of: value))
     }
-    var value = ""
-    var characters = text.dropFirst()
-    while let character = characters.popFirst() {
-      if character == quote { return value }
-      if character == "\\", quote == "\"", let escaped = characters.popFirst() {
+    var value = "".unicodeScalars
+    var scalars = text.dropFirst()
+    while let scalar = scalars.popFirst() {
+      if scalar == quote { return String(value) }
+      if scalar == "\\", quote == "\"", let escaped = scalars.popFirst() {
         switch escaped {
         case "n": value.append("\n")
         case "r": value.append("\r")
         case "t": value.append("\t")
-        default: value.append(escaped)
+        case "v": value.append("\u{B}")
+        case "\"", "'", "\\": value.append(escaped)
+        default: value.append(contentsOf: ["\\", escaped])
         }
       } else {
-        value.append(character)
+        value.append(scalar)
       }
     }
     return nil
+  }
+
+  private static func trimmingEnd(
+    of text: Substring.UnicodeScalarView
+  ) -> Substring.UnicodeScalarView {
+    var text = text
+    while let last = text.last, isBlank(last) { text.removeLast() }
+    return text
+  }
+
+  /// Returns true for the white space of Firebase's reader: that of JavaScript.
+  ///
+  /// It includes the byte order mark that some editors write at the start of a file.
+  private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+    scalar == "\u{FEFF}" || (scalar.properties.isWhitespace && scalar != "\u{85}")
   }
 
   private static func isName(_ text: String) -> Bool {

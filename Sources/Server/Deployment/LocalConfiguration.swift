@@ -55,7 +55,7 @@ package struct LocalConfiguration: Sendable {
   /// Throws `DeploymentError` for an empty secret, for a value that no process can be given, and
   /// for a file that cannot be read or written.
   package func set(_ name: String, to value: String, isSecret: Bool) throws -> String {
-    guard !isSecret || value.contains(where: { !$0.isWhitespace }) else {
+    guard !isSecret || value.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else {
       throw DeploymentError("The secret \(name) is empty; give it a value, or remove it.")
     }
     guard !value.utf8.contains(0) else {
@@ -84,7 +84,10 @@ package struct LocalConfiguration: Sendable {
     let before = try UserEnvironment.text(of: path) ?? ""
     var file = try EnvironmentFile(before, file: path)
     try body(&file)
-    if file.text != before { try write(file.text, to: path, isSecret: isSecret) }
+    // Strings with different accents, composed or not, count as equal.
+    if !file.text.utf8.elementsEqual(before.utf8) {
+      try write(file.text, to: path, isSecret: isSecret)
+    }
     return name
   }
 

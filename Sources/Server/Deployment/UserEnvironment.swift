@@ -62,7 +62,10 @@ package struct UserEnvironment: Sendable, Hashable {
   /// Returns a file's text; nil if it does not exist.
   static func text(of path: String) throws -> String? {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else {
+    // Foundation's own decoding would drop a byte order mark.
+    guard let data = try? Data(contentsOf: URL(filePath: path)),
+      let text = String(validating: data, as: UTF8.self)
+    else {
       throw DeploymentError("\(path) is unreadable or not UTF-8.")
     }
     return text

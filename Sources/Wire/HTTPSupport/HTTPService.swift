@@ -176,7 +176,7 @@ package struct HTTPService: Service {
     let listener: any Channel
     do {
       listener = try await listen(connections)
-    } catch let error where error is IOError || error is SocketAddressError {
+    } catch let error where ListenError.explains(error) {
       throw ListenError(address, cause: error)
     }
     defer { removeSocketFile() }

@@ -59,6 +59,7 @@ package struct ListenError: StatusConvertible, CustomStringConvertible {
     case inUse
     case notPermitted
     case notOfThisMachine
+    case unknownHost
     case pathTooLong
     case other
   }
@@ -74,6 +75,9 @@ package struct ListenError: StatusConvertible, CustomStringConvertible {
       "No permission to listen on \(address); choose a port above 1023 or a folder of yours."
     case .notOfThisMachine:
       "\(address) is not an address of this machine; choose 127.0.0.1 or one that it has."
+    case .unknownHost:
+      "\(host) is not a host that this machine knows\(lookUpFailure); choose 127.0.0.1 or a name "
+        + "of this machine."
     case .pathTooLong:
       "The socket path \(address) is too long; choose one shorter than 104 bytes."
     case .other:
@@ -83,6 +87,23 @@ package struct ListenError: StatusConvertible, CustomStringConvertible {
 
   package var description: String { statusMessage }
 
+  private var host: String {
+    switch address {
+    case .tcp(let host, _): host
+    case .unixSocket(let path): path
+    }
+  }
+
+  /// The resolver's reason in parentheses, because the name server may just not answer.
+  private var lookUpFailure: String {
+    (cause as? SocketAddressError.UnknownHost).map { " (\($0.errorDescription))" } ?? ""
+  }
+
+  /// True for an error of a failed bind that says what is wrong with the address.
+  static func explains(_ error: any Error) -> Bool {
+    error is IOError || error is SocketAddressError || error is SocketAddressError.UnknownHost
+  }
+
   /// Derives the reason from the error of a failed bind.
   init(_ address: ServerAddress, cause: any Error) {
     self.address = address
@@ -91,6 +112,7 @@ package struct ListenError: StatusConvertible, CustomStringConvertible {
       switch cause {
       case let error as IOError: Self.reason(errno: error.errnoCode)
       case SocketAddressError.unixDomainSocketPathTooLong: .pathTooLong
+      case is SocketAddressError.UnknownHost: .unknownHost
       case is SocketAddressError: .notOfThisMachine
       default: .other
       }

@@ -34,6 +34,8 @@ struct Call: AsyncParsableCommand {
 
   @Option(
     name: .customLong("data"),
+    // JSON may begin with a minus sign.
+    parsing: .unconditional,
     help: ArgumentHelp("The data, as JSON, @FILE or - for stdin.", valueName: "json")
   )
   var payload = "null"

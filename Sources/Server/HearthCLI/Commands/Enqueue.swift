@@ -28,6 +28,8 @@ struct Enqueue: AsyncParsableCommand {
 
   @Option(
     name: .customLong("data"),
+    // JSON may begin with a minus sign.
+    parsing: .unconditional,
     help: ArgumentHelp("The data, as JSON, @FILE or - for stdin.", valueName: "json")
   )
   var payload = "null"

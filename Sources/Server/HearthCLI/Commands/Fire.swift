@@ -36,6 +36,8 @@ struct Fire: AsyncParsableCommand {
 
   @Option(
     name: .customLong("data"),
+    // JSON may begin with a minus sign.
+    parsing: .unconditional,
     help: ArgumentHelp("The document after, as JSON, @FILE or -.", valueName: "json")
   )
   var after: String?

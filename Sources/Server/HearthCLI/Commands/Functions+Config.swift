@@ -112,8 +112,8 @@ extension Functions {
       var secret = false
 
       func validate() throws {
-        if secret, let assignment = assignments.first(where: { $0.contains("=") }) {
-          let name = assignment.prefix { $0 != "=" }
+        let parts = assignments.map(Self.parts)
+        if secret, let name = parts.first(where: { $0.value != nil })?.name {
           throw ValidationError(
             """
             The value of a secret does not belong on the command line: the shell keeps it in its \
@@ -123,8 +123,7 @@ extension Functions {
             """
           )
         }
-        let valueless = assignments.filter { !$0.contains("=") }
-        guard valueless.count <= 1 || TerminalPrompt.isPossible else {
+        guard parts.count(where: { $0.value == nil }) <= 1 || TerminalPrompt.isPossible else {
           throw ValidationError(
             secret
               ? "Standard input holds one value; set one secret at a time."
@@ -136,21 +135,23 @@ extension Functions {
       func run() async throws {
         let configuration = try source.configuration()
         for assignment in assignments {
-          let parts = assignment.split(
-            separator: "=",
-            maxSplits: 1,
-            omittingEmptySubsequences: false
-          )
-          let name = String(parts[0])
+          let (name, given) = Self.parts(of: assignment)
           // Nobody should type a value for nothing.
           try convertingErrors { try LocalConfiguration.check(name) }
-          let value = parts.count == 2 ? String(parts[1]) : try enteredValue(of: name)
+          let value = try given ?? enteredValue(of: name)
           let file = try convertingErrors {
             try configuration.set(name, to: value, isSecret: secret)
           }
           Terminal.note("\(name) is set in \(file).")
         }
         Terminal.note(Config.advice)
+      }
+
+      /// Splits an assignment at its first `=`, which a combining mark may follow.
+      private static func parts(of assignment: String) -> (name: String, value: String?) {
+        let scalars = assignment.unicodeScalars
+        guard let equals = scalars.firstIndex(of: "=") else { return (assignment, nil) }
+        return (String(scalars[..<equals]), String(scalars[scalars.index(after: equals)...]))
       }
 
       /// Returns a value that is not empty, from a person or from standard input.
@@ -160,11 +161,11 @@ extension Functions {
           isAsked
           ? try TerminalPrompt.ask(for: name, isHidden: secret)
           : try bytesOfStandardInput(for: name)
-        guard var text = String(validating: bytes, as: UTF8.self) else {
+        guard var text = String(validating: bytes, as: UTF8.self)?.unicodeScalars else {
           throw CommandError("The value of \(name) is not UTF-8; nothing was changed.")
         }
-        while text.last?.isNewline == true { text.removeLast() }
-        guard text.contains(where: { !$0.isWhitespace }) else {
+        while let last = text.last, last == "\n" || last == "\r" { text.removeLast() }
+        guard text.contains(where: { !$0.properties.isWhitespace }) else {
           throw CommandError(
             (isAsked ? "Nothing was entered for \(name)" : "Standard input is empty")
               + ", so nothing was changed. "
@@ -173,7 +174,7 @@ extension Functions {
                 : "`hearth functions config set \(name)=` makes a variable empty.")
           )
         }
-        return text
+        return String(text)
       }
 
       private func bytesOfStandardInput(for name: String) throws -> [UInt8] {

@@ -1,6 +1,7 @@
 import EmulatorSuite
 import Foundation
 import Identifiers
+import LibC
 
 /// The settings of a Firebase project in the `firebase.json` and `.firebaserc` of its folder.
 struct ProjectFiles {
@@ -40,15 +41,47 @@ struct ProjectFiles {
   }
 
   /// Returns the nearest folder upward that has a `firebase.json`; otherwise the folder itself.
-  static func projectFolder(from folder: String) -> String {
+  ///
+  /// Throws `CommandError` if the file is in a parent folder and another user has put it there.
+  static func projectFolder(from folder: String) throws -> String {
     var candidate = URL(filePath: folder).standardizedFileURL
-    for _ in 0..<Self.parentsMax {
-      if existing("firebase.json", in: candidate.path) != nil { return candidate.path }
+    for distance in 0..<Self.parentsMax {
+      if let file = existing("firebase.json", in: candidate.path) {
+        if distance > 0 { try checkOwner(of: file, for: folder) }
+        return candidate.path
+      }
       let parent = candidate.deletingLastPathComponent()
       guard parent.path != candidate.path else { break }
       candidate = parent
     }
     return folder
+  }
+
+  /// Throws `CommandError` for a file that another user may have put above a folder.
+  ///
+  /// Anyone can write to `/tmp`, and a `firebase.json` names programs that are built and run. The
+  /// owner of the folder is trusted, too, because root works in folders of others in containers.
+  private static func checkOwner(of file: String, for folder: String) throws {
+    let owner = owner(of: file)
+    guard let id = owner?.id, id != 0, id != geteuid(), id != Self.owner(of: folder)?.id else {
+      return
+    }
+    throw CommandError(
+      """
+      \(file) belongs to \(owner?.name ?? "the user \(id)"), and \(folder) does not, so its \
+      settings are not used here. Work in the project's own folder, make the file yours with \
+      `chown`, or begin a project here with `hearth init DIR`.
+      """
+    )
+  }
+
+  /// Returns the ID and name of an item's owner; for a link, those of the link's own.
+  private static func owner(of path: String) -> (id: uid_t, name: String?)? {
+    // An item that has vanished has no owner.
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
+      let id = attributes[.ownerAccountID] as? NSNumber
+    else { return nil }
+    return (id.uint32Value, attributes[.ownerAccountName] as? String)
   }
 
   /// The maximum number of folders that are searched for a project.

@@ -34,7 +34,7 @@ struct SuiteLocation: ParsableArguments {
   /// the suite of another project than `--project`.
   func connect() async throws -> ControlClient {
     var tried: [String] = []
-    for candidate in candidates() {
+    for candidate in try candidates() {
       let client = ControlClient(address: candidate.address, token: candidate.token)
       var finding = ""
       // The port of a stopped suite may now belong to another suite.
@@ -70,10 +70,12 @@ struct SuiteLocation: ParsableArguments {
   }
 
   /// The data folders where a suite may have written its addresses: of this folder and the project.
-  private var folders: [String] {
+  ///
+  /// Throws `CommandError` if the project is another user's.
+  private func folders() throws -> [String] {
     if let dataFolder { return [dataFolder] }
     let working = FileManager.default.currentDirectoryPath
-    let project = ProjectFiles.projectFolder(from: working)
+    let project = try ProjectFiles.projectFolder(from: working)
     return [Self.defaultFolder]
       + (project == working ? [] : [project + "/" + Self.defaultFolder])
   }
@@ -100,14 +102,14 @@ struct SuiteLocation: ParsableArguments {
   }
 
   /// Returns the addresses where a suite may be running, most specific first.
-  private func candidates() -> [Candidate] {
+  private func candidates() throws -> [Candidate] {
     if let hub { return [Candidate(source: "--hub", address: hub, isNamed: true)] }
     let environment = ProcessInfo.processInfo.environment
     if let hub = environment["FIREBASE_EMULATOR_HUB"] {
       return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub, isNamed: true)]
     }
     var found: [Candidate] = []
-    for folder in folders {
+    for folder in try folders() {
       guard let suite = ServerFile.read(folder: folder), let hub = suite.services["hub"] else {
         continue
       }

@@ -15,6 +15,7 @@ enum WrongCommandLine {
       let commands = command.configuration.subcommands
       guard !commands.isEmpty, !word.hasPrefix("-") else {
         return firebaseOption(arguments[place...], path, complaint)
+          ?? dataWithoutJSON(arguments[place...], complaint)
           ?? numberBelowZero(arguments[place...], path, complaint)
       }
       let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
@@ -51,6 +52,21 @@ enum WrongCommandLine {
       }
   }
 
+  /// Returns the explanation of a `--data` that took another option for its JSON.
+  ///
+  /// It takes any next word, because JSON may begin with a minus sign; the parser then complains of
+  /// the other option's value.
+  private static func dataWithoutJSON(
+    _ arguments: ArraySlice<String>,
+    _ complaint: String
+  ) -> String? {
+    guard complaint.contains("nexpected argument") else { return nil }
+    let words = arguments.prefix { $0 != "--" }
+    return zip(words, words.dropFirst()).first { $0 == "--data" && $1.hasPrefix("--") }.map {
+      "--data is not JSON: the word after it is \($1). Give JSON, @FILE or - for stdin."
+    }
+  }
+
   /// Returns the explanation of a number below 0, which the parser takes for an option.
   private static func numberBelowZero(
     _ arguments: ArraySlice<String>,
@@ -61,9 +77,10 @@ enum WrongCommandLine {
     let isNumber = { (word: String) in
       word.first == "-" && word.dropFirst().first.map { ("0"..."9").contains($0) } == true
     }
-    guard let number = arguments.prefix(while: { $0 != "--" }).first(where: isNumber) else {
-      return nil
-    }
+    let words = arguments.prefix { $0 != "--" }
+    // The number after `--data` is JSON, so the parser complains of something else.
+    let number = zip([""] + words, words).first { $0 != "--data" && isNumber($1) }?.1
+    guard let number else { return nil }
     guard path == "hearth clock advance" else {
       return "\(number) is below 0, and no option of `\(path)` takes such a number."
     }

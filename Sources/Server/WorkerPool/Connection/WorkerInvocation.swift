@@ -47,6 +47,11 @@ final class WorkerInvocation: Sendable {
   /// True if a connection carries the invocation.
   var isCarried: Bool { state.withLock { $0.connection != nil } }
 
+  /// True once the caller has the head of a response whose body is still being streamed.
+  var isStreaming: Bool {
+    state.withLock { if case .streaming = $0.phase { true } else { false } }
+  }
+
   /// The number that the function version has assigned to the invocation.
   var number: FunctionScheduler.InvocationID? { state.withLock { $0.leave?.number } }
 

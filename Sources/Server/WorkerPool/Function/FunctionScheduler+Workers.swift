@@ -23,10 +23,12 @@ extension FunctionScheduler {
     case .starting: setReady(id, now)
     case .checking:
       setReady(id, now)
-      let broken = running.filter { $0.value.worker == id && $0.value.phase == .broken }.keys
-      for invocation in broken {
+      let broken = running.filter { $0.value.worker == id && $0.value.phase == .broken }
+      let isShared = broken.count { !$0.value.isCut } > 1
+      for (invocation, state) in broken {
         let detail = "its worker closed the connection"
-        actions.append(.fail(invocation, .crashed(detail, isShared: broken.count > 1)))
+        let failure: Failure = state.isCut ? .cut : .crashed(detail, isShared: isShared)
+        actions.append(.fail(invocation, failure))
         removeRunning(invocation, now, &actions)
       }
     default: return []

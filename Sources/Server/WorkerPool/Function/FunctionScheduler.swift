@@ -65,6 +65,10 @@ struct FunctionScheduler {
     /// Its worker died; `isShared` is true if the worker ran other invocations, too.
     case crashed(String, isShared: Bool)
     case cannotStart(String)
+    /// The worker closed the connection in the middle of its response and lives on.
+    ///
+    /// A handler that throws while it streams ends this way: HTTP has no other sign for it.
+    case cut
     case failed(String)
   }
 
@@ -85,6 +89,8 @@ struct FunctionScheduler {
 
     var worker: WorkerID
     var phase = Phase.live
+    /// True if the connection broke while the worker streamed its response.
+    var isCut = false
     /// The invocation's queue entry, in case it has to wait again.
     var entry: InvocationQueue.Entry
   }
@@ -238,12 +244,19 @@ extension FunctionScheduler {
   }
 
   /// Records that the invocation's connection closed without a response.
-  mutating func broke(_ id: InvocationID, now: Duration) -> [Action] {
+  ///
+  /// If `isStreaming` is true, a part of the response had come.
+  mutating func broke(
+    _ id: InvocationID,
+    isStreaming: Bool = false,
+    now: Duration
+  ) -> [Action] {
     guard let invocation = running[id] else { return [] }
     var actions: [Action] = []
     suspect(invocation.worker, now, &actions)
     if invocation.phase == .live {
       running[id]?.phase = .broken
+      running[id]?.isCut = isStreaming
     } else {
       removeRunning(id, now, &actions)
     }

@@ -111,9 +111,9 @@ final class FunctionVersion: Sendable {
     }
   }
 
-  func broke(_ id: FunctionScheduler.InvocationID) {
+  func broke(_ id: FunctionScheduler.InvocationID, isStreaming: Bool) {
     act { state, now in
-      let actions = state.scheduler.broke(id, now: now)
+      let actions = state.scheduler.broke(id, isStreaming: isStreaming, now: now)
       if !state.scheduler.knows(id) { state.invocations[id] = nil }
       return actions
     }
@@ -511,6 +511,8 @@ extension FunctionVersion {
       )
     case .cannotStart(let detail):
       return InvocationError(.cannotStart, startText(detail))
+    case .cut:
+      return InvocationError(.failed, "\(name) did not complete its response to \(id).")
     case .failed(let detail):
       return InvocationError(.failed, "\(name) has no reply to \(id): \(detail).")
     }

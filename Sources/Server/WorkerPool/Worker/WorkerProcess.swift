@@ -379,7 +379,9 @@ extension WorkerProcess: InvocationOwner {
 
   func invocationBroke(_ invocation: WorkerInvocation) {
     load.end()
-    if let number = invocation.number { version.broke(number) }
+    if let number = invocation.number {
+      version.broke(number, isStreaming: invocation.isStreaming)
+    }
   }
 
   func invocationNotSent(_ invocation: WorkerInvocation) {
