@@ -45,8 +45,8 @@ extension BenchmarkRun {
         importing: metadata,
         startTimeMax: Self.importTimeMax
       ) { process, address in
-        // It may listen before it has imported.
-        try await FirestoreLoad(address: address, project: "demo-psst").createOne("first/one")
+        let firestore = FirestoreLoad(address: address, project: "demo-psst")
+        try await firstCommit(to: firestore)
         figures.record(
           .importSeconds,
           of: .official,
@@ -54,6 +54,21 @@ extension BenchmarkRun {
         )
         let peak = ProcessMemory.peakOfLargestInGroup(process.processID)
         recordMemory(.importMegabytes, of: .official, peak)
+      }
+    }
+  }
+
+  /// Waits for the first acknowledged commit of a server that listens before it has imported.
+  private func firstCommit(to firestore: FirestoreLoad) async throws {
+    let end = ContinuousClock.now + Self.importTimeMax
+    var attempts = 0
+    while true {
+      do {
+        // A commit that was not acknowledged in time may still have been made.
+        return try await firestore.createOne("first/d\(attempts)")
+      } catch  where ContinuousClock.now < end {
+        attempts += 1
+        try await Task.sleep(for: .milliseconds(200))
       }
     }
   }

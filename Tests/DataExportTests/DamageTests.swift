@@ -193,7 +193,7 @@ struct DamageTests {
     #expect(try await refusal()?.statusMessage.contains("MiB") == true)
   }
 
-  @Test("The import of something else does not end the note of one cut short")
+  @Test("The note of an import cut short outlasts imports of something else")
   func otherImport() async throws {
     let fixture = Fixture()
     fixture.storage.failReads(1, with: StorageError(.failed, "the disk is gone"))
