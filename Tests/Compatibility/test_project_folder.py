@@ -35,8 +35,11 @@ def settings(tmp_path, **emulators):
 
 
 def own_ports():
-    return {name: {"port": free_port()} for name in
-            ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui")}
+    names = ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui")
+    ports = set()
+    while len(ports) < len(names):
+        ports.add(free_port())
+    return {name: {"port": port} for name, port in zip(names, ports)}
 
 
 def test_every_service_listens_where_firebase_json_says(tmp_path):
