@@ -107,10 +107,10 @@ struct ExportJourneyTests {
     let first = try SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
     try await JourneyClient(first).write("numbered/a", n: 1)
     #expect(first.stop() == 0)
-    let note = folder + "/notes.txt"
-    try "mine".write(toFile: note, atomically: true, encoding: .utf8)
 
     let second = try SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
+    let note = folder + "/notes.txt"
+    try "mine".write(toFile: note, atomically: true, encoding: .utf8)
     try await JourneyClient(second).write("numbered/a", n: 2)
     #expect(second.stop() == 1)
     #expect(project.logTail().contains("The export to \(folder) failed"))

@@ -268,10 +268,7 @@ struct Start: AsyncParsableCommand {
       }
     }
     let flags = error.services.map { "--\($0.rawValue)-port 0" }.joined(separator: " ")
-    return """
-      \(error.statusMessage).\(who)
-      Stop it, or take free ports: hearth start \(flags)
-      """
+    return "\(error.statusMessage).\(who) Stop it, or take free ports: hearth start \(flags)"
   }
 
   /// The port flags of the services; 0 requests a free port.
