@@ -16,6 +16,7 @@ extension ControlAPI {
     let limit = try query.number("limit", in: 0...Self.linesMax) ?? 200
     let follows = query["follow"] == "true"
     let logs = self.logs
+    if !follows { try await fleet.logEnds() }
     let following = follows ? logs.stream(function: filter.function) : nil
     // All lines are read, because lines that the filter excludes must not count toward the limit.
     let past = await logs.entries(

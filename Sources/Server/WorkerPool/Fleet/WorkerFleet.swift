@@ -188,6 +188,15 @@ package final class WorkerFleet: FunctionInvoker, Service {
     )
   }
 
+  /// Waits until the log has the ends of all invocations that have ended by now.
+  package func logEnds() async throws {
+    guard let journal = context.journal, journal.isHolding else { return }
+    let due = context.time.now() + InvocationJournal.holdTime
+    try await context.time.sleep(due)
+    // The alarm may come a moment later.
+    _ = journal.writeDue(now: due)
+  }
+
   // MARK: Lifecycle
 
   /// Runs the workers until graceful shutdown or cancellation.

@@ -21,7 +21,7 @@ package final class InvocationJournal: Sendable {
   /// The maximum number of lines of one function in a second.
   static let linesMax = 20
   private static let window = Duration.seconds(1)
-  private static let holdTime = Duration.milliseconds(20)
+  static let holdTime = Duration.milliseconds(50)
 
   /// The invocations of a function that ended in the current second.
   private struct Tally {
@@ -104,6 +104,9 @@ package final class InvocationJournal: Sendable {
     writeCounts(now: now)
     return next
   }
+
+  /// True if the ends of some invocations are not in the log yet.
+  var isHolding: Bool { held.withLock { !$0.isEmpty } }
 
   /// Writes all lines that are still held, and the counts of the seconds that are over then.
   func writeHeld(after now: Duration) {
