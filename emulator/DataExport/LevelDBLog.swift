@@ -145,18 +145,7 @@ final class LevelDBLogReader {
     if Task.isCancelled { throw StatusError(.cancelled, "The import was cancelled.") }
     blockOffset += block.count
     var next = [UInt8](repeating: 0, count: LevelDBLog.blockBytes)
-    var filled = 0
-    while filled < next.count {
-      let count = next.withUnsafeMutableBytes { bytes in
-        read(descriptor, bytes.baseAddress?.advanced(by: filled), bytes.count - filled)
-      }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw DiskError.reading(path)
-      }
-      if count == 0 { break }
-      filled += count
-    }
+    let filled = try RegularFile.fill(&next, from: descriptor, of: path)
     next.removeLast(next.count - filled)
     block = next
     position = 0

@@ -6,7 +6,9 @@ import StatusCodes
 ///
 /// Only regular files are read: opening a pipe would wait for a writer, and a device may never end.
 enum RegularFile {
-  /// Opens a file for reading; throws `NOT_FOUND` or `INVALID_ARGUMENT` naming it.
+  /// Opens a file for reading; the caller closes the descriptor.
+  ///
+  /// Throws `NOT_FOUND` or `INVALID_ARGUMENT` naming the file.
   static func open(_ path: String) throws(StatusError) -> CInt {
     let descriptor = LibC.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw DiskError.reading(path) }
@@ -29,6 +31,18 @@ enum RegularFile {
       throw .invalidArgument("\(path) has more than \(bytesMax >> 20) MiB.")
     }
     var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    // The file may have become shorter since.
+    let filled = try fill(&bytes, from: descriptor, of: path)
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
+
+  /// Reads until the bytes are full or the file ends, and returns the number of bytes read.
+  static func fill(
+    _ bytes: inout [UInt8],
+    from descriptor: CInt,
+    of path: String
+  ) throws(StatusError) -> Int {
     var filled = 0
     while filled < bytes.count {
       let count = bytes.withUnsafeMutableBytes {
@@ -38,12 +52,10 @@ enum RegularFile {
         if errno == EINTR { continue }
         throw DiskError.reading(path)
       }
-      // The file has become shorter since.
       if count == 0 { break }
       filled += count
     }
-    bytes.removeLast(bytes.count - filled)
-    return bytes
+    return filled
   }
 
   /// Throws unless a file is in a folder also where links on the way are followed.

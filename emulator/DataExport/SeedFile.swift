@@ -43,13 +43,7 @@ struct SeedFile {
   init(json text: [UInt8], database: DatabaseName, time: Timestamp) throws {
     self.database = database
     self.time = time
-    var parser = JSONParser(TaggedJSON.Builder())
-    let value: TaggedJSON
-    do {
-      value = try parser.parse(text)
-    } catch {
-      throw StatusError.invalidArgument("the file is not JSON: \(error.explanation(in: text))")
-    }
+    let value = try TaggedJSON.parse(text, at: "the file")
     guard case .object(let members) = value else {
       throw StatusError.invalidArgument(
         "the file must be an object with documents by their paths, such as "

@@ -35,17 +35,21 @@ package indirect enum TaggedJSON {
     at place: String,
     in database: DatabaseName
   ) throws -> MapValue {
-    var parser = JSONParser(Builder())
-    let value: TaggedJSON
-    do {
-      value = try parser.parse(text)
-    } catch {
-      throw StatusError.invalidArgument("\(place) is not JSON: \(error.explanation(in: text))")
-    }
+    let value = try parse(text, at: place)
     guard case .object(let members) = value else {
       throw StatusError.invalidArgument("\(place) must be an object, and is \(value.kind)")
     }
     return try fields(members, at: place, of: database)
+  }
+
+  /// Parses a text; throws `INVALID_ARGUMENT` with `place`, which names the text.
+  static func parse(_ text: [UInt8], at place: String) throws -> TaggedJSON {
+    var parser = JSONParser(Builder())
+    do {
+      return try parser.parse(text)
+    } catch {
+      throw StatusError.invalidArgument("\(place) is not JSON: \(error.explanation(in: text))")
+    }
   }
 
   /// Returns the fields of a document from the members of its object.

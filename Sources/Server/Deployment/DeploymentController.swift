@@ -79,15 +79,9 @@ package actor DeploymentController {
     defer { isBusy = false }
     guard let record = try folder.current() else { return nil }
     try await starts.allow(record.id)
-    try await serve(record)
+    let environment = try await serve(record)
     logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
-    // The files were just read, so an error would only be that they have changed since.
-    if let environment = try? UserEnvironment(
-      folder: record.environmentFolder,
-      project: configuration.project
-    ) {
-      for note in missingSecrets(of: record, environment) { logger.warning("\(note)") }
-    }
+    for note in missingSecrets(of: record, environment) { logger.warning("\(note)") }
     return record
   }
 
@@ -352,12 +346,15 @@ package actor DeploymentController {
     }
   }
 
-  private func serve(_ record: DeploymentRecord) async throws {
+  /// Serves a deployment with the environment of its files, which it returns.
+  @discardableResult
+  private func serve(_ record: DeploymentRecord) async throws -> UserEnvironment {
     let environment = try UserEnvironment(
       folder: record.environmentFolder,
       project: configuration.project
     )
     try await start(record, environment)
+    return environment
   }
 
   /// Activates a deployment; its start stays on record until the server has survived it.

@@ -123,7 +123,7 @@ struct Call: AsyncParsableCommand {
 
   /// A function's error for its caller.
   private struct CallFailure: Error {
-    /// True if the caller is not told what went wrong, as for every error but an `HTTPSError`.
+    /// True if the caller is not told what went wrong, as for every error but a `CallableError`.
     var isHidden: Bool
     var text: String
   }

@@ -9,12 +9,12 @@ struct Fire: AsyncParsableCommand {
     abstract: "Send one event to one triggered function, without writing a document.",
     usage: "hearth fire <name> [--document <document>] [--data <json>] [<options>]",
     discussion: """
-      Data is JSON, with {"$timestamp": "2026-12-01T18:00:00Z"}, {"$reference": "users/u1"} and so \
-      on for what JSON lacks, as `hearth import --help` has it; or Firestore's own form if its only \
-      top key is "fields". With --data \
-      alone the document counts as created, with --before too as updated, with --before alone as \
-      deleted. Functions that wait for other events than documents' get a CloudEvent as JSON; of its \
-      members only "data" matters to most, and what is missing is made up.
+      Data is JSON, with {"$timestamp": "2026-12-01T18:00:00Z"}, {"$reference": "users/u1"} and \
+      so on for what JSON lacks, as `hearth import --help` has it; or Firestore's own form if its \
+      only top key is "fields". With --data alone the document counts as created, with --before \
+      too as updated, with --before alone as deleted. Functions that wait for other events than \
+      documents' get a CloudEvent as JSON; of its members only "data" matters to most, and what is \
+      missing is made up.
 
         hearth fire welcome --document users/tina --data @user.json
         hearth fire onUser --document users/u1 --data '{"name": "Ann"}'

@@ -58,6 +58,7 @@ struct Init: AsyncParsableCommand {
     }
     let names = starter.files.map { "  " + $0.path }.joined(separator: "\n")
     let isCompiled = hearthPath == nil && hearthURL == nil && InstalledLibraries() != nil
+    let firstBuild = isCompiled ? "half a minute" : "minutes"
     let isHere = path == FileManager.default.currentDirectoryPath
     Terminal.print(
       """
@@ -68,7 +69,7 @@ struct Init: AsyncParsableCommand {
 
       Next:
       \(isHere ? "" : "  cd \(Self.shellWord(folder))\n")\
-        swift test               the first build takes \(isCompiled ? "half a minute" : "minutes"), later ones seconds
+        swift test               the first build takes \(firstBuild), later ones seconds
         hearth start --watch     the functions beside their emulators
         hearth fire welcome --document users/tina --data '{"name": "Tina"}'
                                  from a second terminal: one event for the trigger

@@ -54,8 +54,8 @@ struct EmulatorSettings: Decodable {
     }
     for (service, host) in hosts where !Self.isHost(host) {
       throw CommandError(
-        "\(file): emulators.\(service.rawValue).host is \"\(host)\"; set an address without a port, "
-          + "such as 127.0.0.1 or 0.0.0.0."
+        "\(file): emulators.\(service.rawValue).host is \"\(host)\"; set an address without a "
+          + "port, such as 127.0.0.1 or 0.0.0.0."
       )
     }
   }
