@@ -19,6 +19,7 @@ struct IssueTests {
       try await withFunctions(hanging, nightly, Sample.greet) { suite in
         try suite.loadRules(rules)
         try await suite.firestore.document("users/tina").set([:])
+        await started(Sample.greet, in: suite)
         first = #line
         try await suite.settle(timeout: .milliseconds(1))
         try await suite.clock.advance(by: .seconds(1), timeout: .milliseconds(1))
