@@ -311,7 +311,8 @@ func modules() -> [Target] {
       in: "emulator",
       [
         "AuthAccounts", "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire",
-        "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
+        "FlowControl", "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex",
+        "SwiftProtobuf",
       ]
     ),
     module(

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from conftest import free_port, hearth
+from conftest import ROOT, free_port, hearth
 
 
 @contextlib.contextmanager
@@ -143,8 +143,38 @@ def test_all_taken_ports_are_named_at_once_with_the_suite_that_has_them(tmp_path
         refusal = start_refused(tmp_path)
     for name in ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui"):
         assert f"127.0.0.1:{ports[name]['port']} (" in refusal
-        assert f"--{name}-port 0" in refusal
     assert f"A suite of project demo-first runs there, process {suite['pid']}." in refusal
+    assert "hearth start --free-ports" in refusal
+
+
+def test_a_second_suite_runs_on_free_ports_and_is_found_from_its_folder(tmp_path):
+    ports = own_ports()
+    chosen = free_port()
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+        settings(folder, **ports)
+    with begun(folders[0]) as first, \
+            begun(folders[1], "--free-ports", "--firestore-port", str(chosen)) as second:
+        first_ports, second_ports = (
+            {name: entry["port"] for name, entry in suite["services"].items()}
+            for suite in (first, second))
+        assert second_ports["firestore"] == chosen
+        assert not set(first_ports.values()) & set(second_ports.values())
+        shown = subprocess.run([hearth(), "clock"], cwd=folders[1], capture_output=True, text=True,
+                               timeout=30, check=False)
+        assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("has_project", [True, False])
+def test_a_new_package_inside_a_project_says_how_to_have_one_project(tmp_path, has_project):
+    if has_project:
+        settings(tmp_path)
+    done = subprocess.run([hearth(), "init", "backend/functions", "--hearth-path", str(ROOT)],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (f"{tmp_path}/firebase.json is there already" in done.stderr) == has_project
+    assert ('"functions": {"source": "backend/functions"}' in done.stderr) == has_project
 
 
 def test_two_services_cannot_have_one_port(tmp_path):

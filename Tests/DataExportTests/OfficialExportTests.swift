@@ -358,7 +358,7 @@ struct OfficialExportTests {
       var writer = WireWriter()
       for property in properties { writer.bytes(15, property) }
       do {
-        _ = try EntityRecord.document(whole + writer.bytes, time: Timestamp(microseconds: 0))
+        _ = try EntityReader().document(whole + writer.bytes, time: Timestamp(microseconds: 0))
         return "was read"
       } catch {
         return error.statusMessage
@@ -399,7 +399,7 @@ struct OfficialExportTests {
     let record = EntityRecord.bytes(document("c/a")) + entity
 
     let error = #expect(throws: StatusError.self) {
-      try EntityRecord.document(record, time: Timestamp(microseconds: 0))
+      try EntityReader().document(record, time: Timestamp(microseconds: 0))
     }
     #expect(error?.statusMessage == "maps nested more than 20 times")
   }
@@ -415,7 +415,7 @@ struct OfficialExportTests {
       }
       bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random))
       do {
-        _ = try EntityRecord.document(bytes, time: Timestamp(microseconds: 0))
+        _ = try EntityReader().document(bytes, time: Timestamp(microseconds: 0))
       } catch {
         #expect(error.statusCode == .invalidArgument)
       }

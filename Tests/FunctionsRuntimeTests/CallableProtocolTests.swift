@@ -3,6 +3,7 @@ import FunctionsRuntime
 import HTTPMessages
 import HTTPTypes
 import Identity
+import Invocation
 import Manifests
 import NIOCore
 import StatusCodes
@@ -426,6 +427,20 @@ struct CallableProtocolTests {
       #expect(try await harness.call("auth", #"{"data":1}"#, authorization: header).status == 401)
     }
     #expect(try await harness.call("auth", #"{"data":1}"#).status == 200)
+  }
+
+  @Test("In production no caller moves the clock of functions")
+  func productionClock() async throws {
+    let harness = try harness(mode: .production)
+    let tomorrow = Timestamp(microseconds: FunctionClock.now.microseconds + 86_400_000_000)
+
+    let reply = try await harness.call(
+      "auth",
+      #"{"data":1}"#,
+      headers: [InvocationRequest.clockLeadHeader: "172800000000"]
+    )
+    #expect(reply.status == 200)
+    #expect(FunctionClock.now < tomorrow)
   }
 
   @Test("A body over 10 MiB is 413, one below is not")

@@ -55,6 +55,21 @@ struct ClockTests {
     }
   }
 
+  @Test("Functions and the test have the suite's time from the clock of functions")
+  func functionClock() async throws {
+    let time = OnCall<FirestoreValue, Timestamp>("time", callers: .anyone) { _ in
+      FunctionClock.now
+    }
+    try await withFunctions(time, startTime: Self.start) { suite in
+      #expect(FunctionClock.now == Self.start)
+      try await suite.clock.advance(by: .seconds(86_400))
+      let later = Timestamp(microseconds: Self.start.microseconds + 86_400_000_000)
+      #expect(try await suite.call(time, .null) == later)
+      #expect(FunctionClock.now == later)
+    }
+    #expect(FunctionClock.now > Timestamp(microseconds: Self.start.microseconds + 86_400_000_001))
+  }
+
   @Test("Twenty-four hours hold twenty-four runs of an hourly schedule, each at its hour")
   func dayOfTicks() async throws {
     try await withNightly("0 * * * *") { suite, _ in

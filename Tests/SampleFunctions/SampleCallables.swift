@@ -24,6 +24,11 @@ struct SampleCallables: Sendable {
     .init("echo", options: .init(dates: .rfc3339)) { $0.data }
   }
 
+  /// Returns the time by the functions' clock, read in a detached task.
+  var currentTime: OnCall<FirestoreValue, String> {
+    .init("currentTime") { _ in await Task.detached { FunctionClock.now.description }.value }
+  }
+
   /// Returns the caller's UID.
   var whoAmI: OnCall<FirestoreValue, String> {
     .init("whoAmI") { try $0.requireUser() }

@@ -48,6 +48,7 @@ struct SampleFunctionsMain {
           try await Task.sleep(for: .seconds(3600))
         }
       }
+      callables.currentTime
       callables.whoAmI
       callables.adminOnly
       callables.failing

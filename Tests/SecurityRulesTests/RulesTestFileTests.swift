@@ -421,8 +421,12 @@ struct RulesTestFileTests {
   @Test(
     "A mistake outside of the cases names its place",
     arguments: [
-      ("", "is not JSON: an unexpected end at line 1, column 1"),
-      ("{\n  \"cases\": ]}", "is not JSON: an unexpected character at line 2, column 12"),
+      ("", "is not JSON: line 1, column 1: an unexpected end; there is no text\n  \n  ^"),
+      (
+        "{\n  \"cases\": ]}",
+        "is not JSON: line 2, column 12: an unexpected character; a value is expected, and texts "
+          + "stand in \"quotes\"\n    \"cases\": ]}\n             ^"
+      ),
       ("[]", "must be an object, and is a list"),
       ("{}", "cases: is missing"),
       (#"{"cases": [], "case": 1}"#, "case: is none of documents, cases"),

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Dispatchers step by step", .timeLimit(.minutes(5)))
+@Suite("Dispatchers step by step", .timeLimit(.minutes(15)))
 struct DispatchModelTests {
   private static let steps = 200_000
 

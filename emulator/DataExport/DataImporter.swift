@@ -2,6 +2,7 @@ package import AuthAccounts
 import JSONText
 package import DocumentModel
 package import DocumentStore
+import FlowControl
 import Foundation
 import StatusCodes
 package import StorageEngine
@@ -135,7 +136,7 @@ package final class DataImporter: Sendable {
       for database in try databases(of: source) {
         try database.forEach { _, document in try DocumentDatabase.check(document) }
       }
-      let officialDatabases = try check(source.official)
+      let officialDatabases = try await check(source.official)
       try check(source.vectors, options)
       if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path, options)
@@ -182,16 +183,14 @@ package final class DataImporter: Sendable {
   }
 
   /// Checks every document of an official export and returns their databases.
-  private func check(_ export: OfficialExport?) throws -> [DatabaseName] {
+  private func check(_ export: OfficialExport?) async throws -> [DatabaseName] {
     guard let export else { return [] }
-    let documents = OfficialDocuments(export, project: project, time: now())
     var databases: Set<DatabaseName> = []
     var count = 0
-    while let document = try documents.next(check: DocumentDatabase.check) {
-      count += 1
-      databases.insert(document.name.database)
-      try Task.checkCancellation()
-      progress.set(.checking, documents.bytesRead, of: export.bytes)
+    try await forEachBatch(of: export, check: DocumentDatabase.check) { documents, bytesRead in
+      count += documents.count
+      databases.formUnion(documents.lazy.map(\.name.database))
+      progress.set(.checking, bytesRead, of: export.bytes)
     }
     try export.check(documents: count)
     return databases.sorted { $0.description < $1.description }
@@ -203,24 +202,37 @@ package final class DataImporter: Sendable {
     _ summary: inout Summary
   ) async throws {
     guard let export else { return }
-    let documents = OfficialDocuments(export, project: project, time: now())
-    var batch: [FirestoreDocument] = []
-    var start = 0
-    while true {
-      let next = try documents.next()
-      let isFull =
-        batch.count >= Self.batchMax || documents.bytesRead - start >= Self.batchBytesMax
-      if let last = batch.last,
-        isFull || next?.name.database != last.name.database
-      {
-        summary.changedDocuments += try await load(batch, last.name.database, options)
+    try await forEachBatch(of: export) { documents, bytesRead in
+      var rest = documents[...]
+      while let database = rest.first?.name.database {
+        let batch = Array(rest.prefix { $0.name.database == database })
+        rest = rest.dropFirst(batch.count)
+        summary.changedDocuments += try await load(batch, database, options)
         summary.documents += batch.count
-        progress.set(.writing, documents.bytesRead, of: export.bytes)
-        start = documents.bytesRead
-        batch = []
       }
-      guard let next else { return }
-      batch.append(next)
+      progress.set(.writing, bytesRead, of: export.bytes)
+    }
+  }
+
+  /// Passes the documents of an official export to `body`, in batches and in their order.
+  ///
+  /// Meanwhile the next batches are decoded, one on each processor. Throws the error of the first
+  /// record that is damaged or for which `check` throws.
+  private func forEachBatch(
+    of export: OfficialExport,
+    check: @escaping @Sendable (FirestoreDocument) throws(StatusError) -> Void = {
+      _ throws(StatusError) in
+    },
+    _ body: (_ documents: [FirestoreDocument], _ bytesRead: Int) async throws -> Void
+  ) async throws {
+    let records = OfficialRecords(export)
+    try await forEachMapped(
+      { try records.batch(recordsMax: Self.batchMax, bytesMax: Self.batchBytesMax) },
+      width: ProcessInfo.processInfo.activeProcessorCount
+    ) { [project, time = now()] batch in
+      (try batch.documents(project: project, time: time, check: check), batch.bytesRead)
+    } _: { documents, bytesRead in
+      try await body(documents, bytesRead)
     }
   }
 

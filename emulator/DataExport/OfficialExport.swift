@@ -197,53 +197,6 @@ struct OfficialExport: Sendable {
   }
 }
 
-/// A reader of the documents of an official export, file after file.
-final class OfficialDocuments {
-  private var files: ArraySlice<String>
-  private let project: String
-  private let time: Timestamp
-  private var log: LevelDBLogReader?
-  private var bytesBefore = 0
-
-  /// Creates a reader at the first document; documents move to `project` and get `time` as times.
-  init(_ export: OfficialExport, project: String, time: Timestamp) {
-    files = export.files[...]
-    self.project = project
-    self.time = time
-  }
-
-  /// The number of bytes of all files that have been read.
-  var bytesRead: Int { bytesBefore + (log?.bytesRead ?? 0) }
-
-  /// Returns the next document; nil after the last one.
-  ///
-  /// Throws `INVALID_ARGUMENT` with the file and the position of a record that is no document.
-  func next(
-    check: (FirestoreDocument) throws(StatusError) -> Void = { _ throws(StatusError) in }
-  ) throws(StatusError) -> FirestoreDocument? {
-    while true {
-      guard let log else {
-        guard let file = files.popFirst() else { return nil }
-        self.log = try LevelDBLogReader(path: file)
-        continue
-      }
-      guard let record = try log.next() else {
-        bytesBefore += log.bytesRead
-        self.log = nil
-        continue
-      }
-      do {
-        let document = try EntityRecord.document(record, time: time)
-        let moved = document.moved(from: document.name.database.project, to: project)
-        try check(moved)
-        return moved
-      } catch {
-        throw log.damaged(error.statusMessage)
-      }
-    }
-  }
-}
-
 /// A writer of documents in the form of the official emulator's exports.
 final class OfficialExportWriter {
   /// The path of the kinds' folder below the export's, and the name of its metadata.

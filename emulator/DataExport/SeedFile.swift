@@ -58,7 +58,7 @@ struct SeedFile {
   }
 
   /// Reads a document or a collection at a path.
-  private mutating func read(_ name: String, _ value: TaggedJSON, below outer: [String]) throws {
+  private mutating func read(_ name: String, _ value: JSONTree, below outer: [String]) throws {
     let path = ResourcePath(outer + ResourcePath(slashSeparated: name).segments)
     let hasFlaw = path.segments.enumerated().contains {
       ResourceID.flaw(of: $1, isCollection: $0.isMultiple(of: 2)) != nil

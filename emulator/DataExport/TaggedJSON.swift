@@ -1,6 +1,6 @@
 package import DocumentModel
 import Foundation
-package import JSONText
+import JSONText
 import StatusCodes
 
 /// JSON in which an object with one special member stands for a value that JSON lacks.
@@ -8,25 +8,7 @@ import StatusCodes
 /// The members are `$timestamp`, `$bytes`, `$reference`, `$geopoint`, `$double`, `$integer` and
 /// `$vector`, as in the cases of `hearth rules test`. The console writes `__timestamp__` and so on,
 /// which cannot be a document's own field.
-package indirect enum TaggedJSON {
-  case null
-  case boolean(Bool)
-  case number(JSONNumber)
-  case string(String)
-  case array([TaggedJSON])
-  case object([(String, TaggedJSON)])
-
-  var kind: String {
-    switch self {
-    case .null: "null"
-    case .boolean(let flag): String(flag)
-    case .number: "a number"
-    case .string: "a text"
-    case .array: "a list"
-    case .object: "an object"
-    }
-  }
-
+package enum TaggedJSON {
   /// Reads the fields of a document from the text of an object.
   ///
   /// Throws `INVALID_ARGUMENT` with `place`, which names the document, and the mistake.
@@ -43,10 +25,9 @@ package indirect enum TaggedJSON {
   }
 
   /// Parses a text; throws `INVALID_ARGUMENT` with `place`, which names the text.
-  static func parse(_ text: [UInt8], at place: String) throws -> TaggedJSON {
-    var parser = JSONParser(Builder())
+  static func parse(_ text: [UInt8], at place: String) throws -> JSONTree {
     do {
-      return try parser.parse(text)
+      return try JSONTree.parse(text)
     } catch {
       throw StatusError.invalidArgument("\(place) is not JSON: \(error.explanation(in: text))")
     }
@@ -54,22 +35,11 @@ package indirect enum TaggedJSON {
 
   /// Returns the fields of a document from the members of its object.
   static func fields(
-    _ members: [(String, TaggedJSON)],
+    _ members: [(String, JSONTree)],
     at place: String,
     of database: DatabaseName
   ) throws -> MapValue {
     try TaggedReader(database: database).fields(members, at: place)
-  }
-
-  struct Builder: JSONBuilder {
-    func null() -> TaggedJSON { .null }
-    func boolean(_ flag: Bool) -> TaggedJSON { .boolean(flag) }
-    func number(_ number: JSONNumber) -> TaggedJSON? {
-      number.double.isFinite ? .number(number) : nil
-    }
-    func string(_ text: String) -> TaggedJSON { .string(text) }
-    func array(_ elements: [TaggedJSON]) -> TaggedJSON { .array(elements) }
-    func object(_ members: [(String, TaggedJSON)]) -> TaggedJSON { .object(members) }
   }
 }
 
@@ -77,7 +47,7 @@ package indirect enum TaggedJSON {
 private struct TaggedReader {
   let database: DatabaseName
 
-  func fields(_ members: [(String, TaggedJSON)], at place: String) throws -> MapValue {
+  func fields(_ members: [(String, JSONTree)], at place: String) throws -> MapValue {
     var fields = MapValue()
     for (name, value) in members {
       guard !name.isEmpty, !ResourceID.isReserved(name) else {
@@ -89,7 +59,7 @@ private struct TaggedReader {
     return fields
   }
 
-  private func value(_ value: TaggedJSON, at place: String) throws -> FirestoreValue {
+  private func value(_ value: JSONTree, at place: String) throws -> FirestoreValue {
     switch value {
     case .null: return .null
     case .boolean(let flag): return .boolean(flag)
@@ -124,7 +94,7 @@ private struct TaggedReader {
   /// Returns the value that an object with one special member stands for.
   private func special(
     _ name: String,
-    _ value: TaggedJSON,
+    _ value: JSONTree,
     at place: String
   ) throws -> FirestoreValue {
     switch (name, value) {
@@ -172,7 +142,7 @@ private struct TaggedReader {
     (name: "$vector", form: #"{"$vector": [0.1, 0.2]}"#),
   ]
 
-  private func double(_ value: TaggedJSON) -> Double? {
+  private func double(_ value: JSONTree) -> Double? {
     switch value {
     case .number(let number): number.double
     case .string("NaN"): .nan

@@ -6,56 +6,19 @@ import JSONText
 struct RulesTestMember {
   typealias MistakeError = RulesTestFile.MistakeError
 
-  /// A parsed JSON value.
-  private indirect enum JSON {
-    case null
-    case boolean(Bool)
-    case number(JSONNumber)
-    case string(String)
-    case array([JSON])
-    case object([(String, JSON)])
-
-    var kind: String {
-      switch self {
-      case .null: "null"
-      case .boolean(let flag): String(flag)
-      case .number: "a number"
-      case .string: "a text"
-      case .array: "a list"
-      case .object: "an object"
-      }
-    }
-  }
-
-  private struct Builder: JSONBuilder {
-    func null() -> JSON { .null }
-    func boolean(_ flag: Bool) -> JSON { .boolean(flag) }
-    func number(_ number: JSONNumber) -> JSON? { number.double.isFinite ? .number(number) : nil }
-    func string(_ text: String) -> JSON { .string(text) }
-    func array(_ elements: [JSON]) -> JSON { .array(elements) }
-    func object(_ members: [(String, JSON)]) -> JSON { .object(members) }
-  }
-
   /// The path of the value, such as `cases[3].auth.uid`; empty for the whole file.
   let place: String
-  private let json: JSON
+  private let json: JSONTree
 
-  private init(_ place: String, _ json: JSON) {
+  private init(_ place: String, _ json: JSONTree) {
     self.place = place
     self.json = json
   }
 
   /// Parses a whole file.
   init(json text: [UInt8]) throws(MistakeError) {
-    var parser = JSONParser(Builder())
-    do throws(JSONSyntaxError) { self.init("", try parser.parse(text)) } catch {
-      let before = text.prefix(error.offset)
-      let line = before.count { $0 == UInt8(ascii: "\n") } + 1
-      let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count + 1
-      throw MistakeError(
-        place: "",
-        reason: "is not JSON: \(error.reason) at line \(line), column \(column)"
-      )
+    do throws(JSONSyntaxError) { self.init("", try JSONTree.parse(text)) } catch {
+      throw MistakeError(place: "", reason: "is not JSON: \(error.explanation(in: text))")
     }
   }
 

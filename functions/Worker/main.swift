@@ -12,7 +12,8 @@ do {
   let services = MessageServices(
     firestore: Firestore(environment: environment, http: http),
     settings: try PsstSettings(environment: environment),
-    http: http
+    http: http,
+    retries: ServiceRetries(now: { FunctionClock.now.date })
   )
   let users = AuthAdmin(environment: environment, http: http)
   await MessageFunctions(services: services, users: users).app.runService()

@@ -57,4 +57,9 @@ package struct InvocationRequest: Sendable {
 
   /// The header that names the delivery that causes the invocation; see `EventCause`.
   package static let causeHeader = fieldName("x-hearth-cause")
+
+  /// The request header with the time by which the suite is ahead of the machine, in microseconds.
+  ///
+  /// A request to a worker has it unless the two times are the same.
+  package static let clockLeadHeader = fieldName("x-hearth-clock-lead")
 }

@@ -1,3 +1,4 @@
+package import DocumentModel
 package import HTTPMessages
 package import HTTPTypes
 import Identifiers
@@ -18,6 +19,7 @@ package struct FunctionHost: FunctionInvoker {
   private let manifest: FunctionManifest
   private let credentials: CredentialReader
   private let queueing: TaskQueueing?
+  private let clock: (@Sendable () -> Timestamp)?
   private let debugFeatures: DebugFeatures
   private let requestTimeMax: Duration?
   private let makeLogger: @Sendable (_ function: String) -> Logger
@@ -27,7 +29,8 @@ package struct FunctionHost: FunctionInvoker {
   /// With a `target` the host serves only that function, at every path. The target must fit its
   /// `signature`. A request that runs longer than `requestTimeMax` is cancelled and gets a 504
   /// response. With nil the host enforces no time limit. `tasks` receives the tasks that functions
-  /// enqueue. Without it the environment of the process decides where they go.
+  /// enqueue. Without it the environment of the process decides where they go. `clock` is the time
+  /// that the functions have in a test.
   ///
   /// Throws `InvalidFunctionsError` for an invalid app, for a target that the app does not contain,
   /// and for a target that does not fit the signature.
@@ -38,6 +41,7 @@ package struct FunctionHost: FunctionInvoker {
     requestTimeMax: Duration? = nil,
     credentials: CredentialReader,
     tasks: (any TaskEnqueuer)? = nil,
+    clock: (@Sendable () -> Timestamp)? = nil,
     debugFeatures: DebugFeatures = DebugFeatures(),
     makeLogger: @escaping @Sendable (_ function: String) -> Logger = { Logger(label: $0) }
   ) throws(InvalidFunctionsError) {
@@ -46,6 +50,7 @@ package struct FunctionHost: FunctionInvoker {
     self.credentials = credentials
     let options = functions.mapValues(\.options)
     self.queueing = tasks.map { TaskQueueing(enqueuer: $0, options: options) }
+    self.clock = clock
     self.debugFeatures = debugFeatures
     self.makeLogger = makeLogger
     self.target = target.flatMap { [functions] in functions[$0] }
@@ -107,6 +112,9 @@ package struct FunctionHost: FunctionInvoker {
     to head: HTTPRequest,
     body: RequestBody
   ) async -> Response {
+    if credentials.mode == .emulator {
+      FunctionClock.follow(leadHeader: head.headerFields[InvocationRequest.clockLeadHeader])
+    }
     switch Self.path(of: head) {
     case "/__/health": return .text("ok\n", type: "text/plain; charset=utf-8")
     case "/__/functions.yaml" where target == nil:
@@ -242,7 +250,9 @@ package struct FunctionHost: FunctionInvoker {
       ) {
         try await InvocationDeadline.$current.withValue(end) {
           try await TaskQueueing.$current.withValue(queueing) {
-            try await withLogger(logger) { _ in try await body() }
+            try await FunctionClock.$ofTest.withValue(clock) {
+              try await withLogger(logger) { _ in try await body() }
+            }
           }
         }
       }

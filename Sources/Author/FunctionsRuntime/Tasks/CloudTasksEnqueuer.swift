@@ -29,7 +29,7 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
     environment: [String: String],
     tokens: (any AccessTokenSource)? = nil,
     http: (any HTTPTransport)? = nil,
-    now: @escaping @Sendable () -> Timestamp = { .ofWallClock }
+    now: @escaping @Sendable () -> Timestamp = { FunctionClock.now }
   ) {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -190,13 +190,6 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
 
   // The account that firebase-admin sends to emulators.
   private static let emulatedAccount = "emulated-service-acct@email.com"
-}
-
-extension Timestamp {
-  /// The current time of this machine.
-  package static var ofWallClock: Timestamp {
-    Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
-  }
 }
 
 extension TaskQueueing {

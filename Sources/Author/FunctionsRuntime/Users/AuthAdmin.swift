@@ -105,7 +105,7 @@ public struct AuthAdmin: Sendable {
 
   /// Ends all sessions of a user: tokens issued before this second are refused.
   public func revokeRefreshTokens(of uid: String) async throws {
-    let now = Timestamp.ofWallClock.seconds
+    let now = FunctionClock.now.seconds
     _ = try await send(
       "accounts:update",
       ["localId": .string(uid), "validSince": .string("\(now)")]

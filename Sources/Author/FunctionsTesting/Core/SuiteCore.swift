@@ -41,6 +41,7 @@ final class SuiteCore: Sendable {
           app: app,
           credentials: CredentialReader(mode: .emulator),
           tasks: tasks,
+          clock: { [time = parts.time] in time.now },
           makeLogger: recorder.logger(of:)
         ),
         timeouts: Dictionary(
@@ -132,7 +133,9 @@ final class SuiteCore: Sendable {
           for service in services { group.addTask { await self.keep(service) } }
           defer { group.cancelAll() }
           let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
-          return try await TaskQueueing.$current.withValue(queueing) { try await test() }
+          return try await TaskQueueing.$current.withValue(queueing) {
+            try await FunctionClock.$ofTest.withValue({ [time] in time.now }) { try await test() }
+          }
         }
       )
     } catch {

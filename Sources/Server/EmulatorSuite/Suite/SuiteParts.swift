@@ -122,7 +122,10 @@ struct SuiteParts {
     )
     logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { report(.log($0)) }
     fleet = WorkerFleet(
-      configuration: .init(environment: configuration.environment),
+      configuration: .init(
+        environment: configuration.environment,
+        clockLead: { [time] in time.offset }
+      ),
       log: logs,
       journal: InvocationJournal(log: logs) { [time] in
         time.offset == .zero ? nil : time.now.description

@@ -225,7 +225,8 @@ extension Functions {
     }
 
     /// The hint on when a change takes effect.
-    static let advice = "Running functions see it after `hearth deploy`."
+    static let advice =
+      "Running functions see it after `hearth deploy`, or at once with `hearth start --watch`."
   }
 }
 

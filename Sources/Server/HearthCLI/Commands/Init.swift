@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import JSONText
 
 /// `hearth init`: writes a small functions package.
 struct Init: AsyncParsableCommand {
@@ -75,6 +76,25 @@ struct Init: AsyncParsableCommand {
                                  from a second terminal: one event for the trigger
 
       README.md says what is where, and how an app calls the functions.
+      """
+    )
+    noteProject(around: path)
+  }
+
+  /// Says what to do if a parent folder has a project, which the new one hides.
+  private func noteProject(around path: String) {
+    let parent = URL(filePath: path).deletingLastPathComponent().path
+    // A project that may not be used does not matter here.
+    guard let outer = try? ProjectFiles.projectFolder(from: parent) else { return }
+    let file = outer + (outer.hasSuffix("/") ? "" : "/") + "firebase.json"
+    guard FileManager.default.fileExists(atPath: file) else { return }
+    let source = path.dropFirst(outer.count).drop { $0 == "/" }
+    Terminal.note(
+      """
+
+      \(file) is there already, but below \(path) its own firebase.json counts. To have
+      one project, write "functions": {"source": \(jsonQuoted(String(source)))} in the former and \
+      remove the latter.
       """
     )
   }

@@ -267,12 +267,19 @@ struct Start: AsyncParsableCommand {
         who = " A suite of project \(suite.project) runs there, process \(suite.pid)."
       }
     }
-    let flags = error.services.map { "--\($0.rawValue)-port 0" }.joined(separator: " ")
-    return "\(error.statusMessage).\(who) Stop it, or take free ports: hearth start \(flags)"
+    return "\(error.statusMessage).\(who) Stop it, or run both: hearth start --free-ports"
   }
 
   /// The port flags of the services; 0 requests a free port.
   struct Ports: ParsableArguments {
+    @Flag(
+      help: ArgumentHelp(
+        "Listen on free ports, except where a port's flag names one.",
+        discussion: "For a second suite beside the first. Other commands find it from its folder."
+      )
+    )
+    var freePorts = false
+
     @Option(help: "Port of the console. (default: 4000, or a free one when that is taken)")
     var uiPort: Int?
     @Option(help: "Port of the hub. (default: 4400)")
@@ -298,8 +305,11 @@ struct Start: AsyncParsableCommand {
     }
 
     /// Returns the port of each service: of its flag, else of `firebase.json`, else Firebase's.
+    ///
+    /// With `--free-ports`, a service without a flag has 0.
     func byService(_ configured: [SuiteService: Int]) -> [SuiteService: Int] {
-      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.merging(requested) { $1 }
+      let usual = SuiteConfiguration.defaultPorts.merging(configured) { $1 }
+      return usual.mapValues { freePorts ? 0 : $0 }.merging(requested) { $1 }
     }
 
     /// Returns the services that may use a free port, as in Firebase's suite.

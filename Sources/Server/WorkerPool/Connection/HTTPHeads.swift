@@ -23,10 +23,11 @@ private func named(by connection: String?) -> Set<String> {
 extension HTTPRequestHead {
   /// Creates the request head for a worker.
   ///
-  /// It carries the invocation's ID and, if known, the length of the body.
-  init(_ request: InvocationRequest) {
+  /// It carries the invocation's ID and, if known, the length of the body. `clockLead` is the time
+  /// by which the clock of functions is ahead of the machine's.
+  init(_ request: InvocationRequest, clockLead: Duration) {
     var headers = HTTPHeaders()
-    headers.reserveCapacity(request.head.headerFields.count + 4)
+    headers.reserveCapacity(request.head.headerFields.count + 5)
     headers.add(name: "host", value: request.head.authority ?? "localhost")
     let alsoDropped = named(by: request.head.headerFields[.connection])
     for field in request.head.headerFields {
@@ -41,6 +42,10 @@ extension HTTPRequestHead {
     }
     headers.add(name: InvocationRequest.idHeader.rawName, value: request.id)
     headers.add(name: InvocationRequest.functionHeader.rawName, value: request.function)
+    if clockLead > .zero {
+      let microseconds = Int64(clockLead / .microseconds(1))
+      headers.add(name: InvocationRequest.clockLeadHeader.rawName, value: String(microseconds))
+    }
     switch request.body {
     case .whole(let body):
       headers.add(name: "content-length", value: String(body.readableBytes))

@@ -169,7 +169,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     self.invocation = invocation
     self.owner = owner
     let request = invocation.request
-    write(context, .head(HTTPRequestHead(request)))
+    write(context, .head(HTTPRequestHead(request, clockLead: configuration.clockLead())))
     switch request.body {
     case .whole(let body):
       if body.readableBytes > 0 { write(context, .body(.byteBuffer(body))) }

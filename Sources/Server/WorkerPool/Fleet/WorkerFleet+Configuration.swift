@@ -66,6 +66,8 @@ extension WorkerFleet {
     package var logBytesBurst: Int
     /// The memory limit of a worker and its descendants unless its function sets one, in MB.
     package var memoryMbDefault: Int
+    /// Returns the time by which the clock of the functions is ahead of the machine's.
+    package var clockLead: @Sendable () -> Duration
     /// The event loops for connections to workers.
     package var eventLoopGroup: any EventLoopGroup
 
@@ -97,6 +99,7 @@ extension WorkerFleet {
       logBytesPerSecond: Int = 1 << 20,
       logBytesBurst: Int = 4 << 20,
       memoryMbDefault: Int = 256,
+      clockLead: @escaping @Sendable () -> Duration = { .zero },
       eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) {
       self.socketFolder = socketFolder
@@ -125,6 +128,7 @@ extension WorkerFleet {
       self.logBytesPerSecond = logBytesPerSecond
       self.logBytesBurst = logBytesBurst
       self.memoryMbDefault = memoryMbDefault
+      self.clockLead = clockLead
       self.eventLoopGroup = eventLoopGroup
     }
   }

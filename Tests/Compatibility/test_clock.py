@@ -1,0 +1,55 @@
+"""The suite's clock as functions see it, in workers that were started before and after its jumps."""
+
+import datetime
+
+import pytest
+import requests
+from conftest import CONFIGURATION, ROOT, started
+
+
+@pytest.fixture()
+def suite(tmp_path):
+    (tmp_path / ".env").write_text(f"SAMPLE_OUTPUT={tmp_path}/record\n")
+    binary = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
+    with started(tmp_path, "--executable", binary) as suite:
+        suite.record = tmp_path / "record"
+        yield suite
+
+
+def call(suite, name, data=None):
+    reply = suite.call(name, data)
+    assert reply.status_code == 200, reply.text
+    return reply.json()["result"]
+
+
+def seconds_ahead(suite):
+    """The lead of a function's clock over the machine's."""
+    time = datetime.datetime.fromisoformat(call(suite, "currentTime"))
+    return (time - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+
+
+def test_functions_follow_the_clock_in_running_and_in_new_workers(suite):
+    assert abs(seconds_ahead(suite)) < 60
+    assert suite.cli("clock", "advance", "2h").returncode == 0
+    assert 7140 < seconds_ahead(suite) < 7260
+    # The worker of another function is new, and has the time from its first request on.
+    assert call(suite, "enqueueTask", {"job": {"text": "soon"}}) != ""
+    suite.settle()
+    assert "soon" in suite.record.read_text()
+
+
+def test_a_task_of_a_function_waits_for_its_time_by_the_suite_after_a_jump(suite):
+    assert suite.cli("clock", "advance", "2h").returncode == 0
+    order = {"job": {"text": "late"}, "id": "late", "delayMilliseconds": 3_600_000}
+    assert call(suite, "enqueueTask", order) == "late"
+    suite.settle()
+    assert not suite.record.exists() or "late" not in suite.record.read_text()
+    assert suite.cli("clock", "advance", "61m").returncode == 0
+    assert suite.record.read_text().count("late late") == 1
+
+
+def test_a_caller_cannot_move_the_clock_of_functions(suite):
+    reply = requests.post(suite.url("currentTime"), json={"data": None}, timeout=10,
+                          headers={"x-hearth-clock-lead": "7200000000"})
+    assert reply.status_code == 200
+    assert abs(seconds_ahead(suite)) < 60
