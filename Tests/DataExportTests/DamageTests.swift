@@ -107,6 +107,18 @@ struct DamageTests {
     }
   }
 
+  @Test("Of damaged lines far from each other the first one is named")
+  func firstDamage() async throws {
+    let lines = try String(contentsOfFile: documentsFile, encoding: .utf8).split(separator: "\n")
+    let line = try #require(lines.first)
+    var many = [Substring](repeating: line, count: 3_000)
+    for damaged in [1_400, 1_600, 2_999] { many[damaged - 1] = "{}" }
+    try (many.joined(separator: "\n") + "\n")
+      .write(toFile: documentsFile, atomically: true, encoding: .utf8)
+    let message = try #require(try await refusal()).statusMessage
+    #expect(message.hasPrefix(documentsFile + ":1400: "), "\(message)")
+  }
+
   @Test("Metadata that make no sense are refused")
   func metadata() async throws {
     let file = path + "/firestore_export/firestore_export.overall_export_metadata"
@@ -115,6 +127,8 @@ struct DamageTests {
       (#""version" : 1"#, #""version" : 2"#, StatusCode.unimplemented),
       ("hearth-firestore-export", "another", .unimplemented),
       (#""documents" : 20"#, #""documents" : 21"#, .invalidArgument),
+      (#""records" : 20"#, #""records" : 9223372036854775807"#, .invalidArgument),
+      (#""records" : 20"#, #""records" : -20"#, .invalidArgument),
       ("documents-00000", "../documents-00000", .invalidArgument),
       ("projects/p/databases/(default)", "p", .invalidArgument),
       ("{", "", .invalidArgument),

@@ -133,22 +133,18 @@ package final class DataImporter: Sendable {
         vectors: 0,
         skippedParts: source.skippedParts
       )
-      for database in try databases(of: source) {
-        try database.forEach { _, document in try DocumentDatabase.check(document) }
-      }
-      let officialDatabases = try await check(source.official)
+      let found = try await check(documentsOf: source)
       try check(source.vectors, options)
       if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path, options)
       if options.replaces {
-        let names = try databases(of: source).map(\.name) + officialDatabases
+        let names = found.union(try databases(of: source).map(\.name))
         // An export of nothing names no database, but still stands for an empty one.
         let hasDocuments = source.documents != nil || source.official != nil
         let emptied = names.isEmpty && hasDocuments ? [DatabaseName(project: project)] : names
         for name in emptied { try await store.reset(name) }
       }
-      for database in try databases(of: source) { try await load(database, options, &summary) }
-      try await load(source.official, options, &summary)
+      try await load(documentsOf: source, options, &summary)
       if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
       try await source.accounts?.load(into: accounts)
       try await load(source.vectors, options, &summary)
@@ -182,27 +178,21 @@ package final class DataImporter: Sendable {
     return summary
   }
 
-  /// Checks every document of an official export and returns their databases.
-  private func check(_ export: OfficialExport?) async throws -> [DatabaseName] {
-    guard let export else { return [] }
+  /// Checks every document of an export and returns their databases.
+  private func check(documentsOf source: ExportSource) async throws -> Set<DatabaseName> {
     var databases: Set<DatabaseName> = []
-    var count = 0
-    try await forEachBatch(of: export, check: DocumentDatabase.check) { documents, bytesRead in
-      count += documents.count
+    try await forEachBatch(of: source, .checking) { documents in
       databases.formUnion(documents.lazy.map(\.name.database))
-      progress.set(.checking, bytesRead, of: export.bytes)
     }
-    try export.check(documents: count)
-    return databases.sorted { $0.description < $1.description }
+    return databases
   }
 
   private func load(
-    _ export: OfficialExport?,
+    documentsOf source: ExportSource,
     _ options: Options,
     _ summary: inout Summary
   ) async throws {
-    guard let export else { return }
-    try await forEachBatch(of: export) { documents, bytesRead in
+    try await forEachBatch(of: source, .writing) { documents in
       var rest = documents[...]
       while let database = rest.first?.name.database {
         let batch = Array(rest.prefix { $0.name.database == database })
@@ -210,27 +200,52 @@ package final class DataImporter: Sendable {
         summary.changedDocuments += try await load(batch, database, options)
         summary.documents += batch.count
       }
-      progress.set(.writing, bytesRead, of: export.bytes)
     }
   }
 
-  /// Passes the documents of an official export to `body`, in batches and in their order.
+  /// Passes the documents of an export to `body`, in batches and in their order.
   ///
-  /// Meanwhile the next batches are decoded, one on each processor. Throws the error of the first
-  /// record that is damaged or for which `check` throws.
+  /// Meanwhile the next batches are decoded, and checked in the first phase, one on each processor.
+  /// Throws the error of the first record that is damaged or does not pass its check.
   private func forEachBatch(
-    of export: OfficialExport,
-    check: @escaping @Sendable (FirestoreDocument) throws(StatusError) -> Void = {
-      _ throws(StatusError) in
-    },
+    of source: ExportSource,
+    _ phase: ImportProgress.Phase,
+    _ body: ([FirestoreDocument]) async throws -> Void
+  ) async throws {
+    let databases = try databases(of: source)
+    var parts: [any DocumentRecords] = databases.map(DocumentLines.init)
+    if let export = source.official {
+      parts.append(OfficialRecords(export, project: project, time: now()))
+    }
+    let bytes = databases.reduce(source.official?.bytes ?? 0) { $0 + $1.bytes }
+    var bytesBefore = 0
+    for part in parts {
+      try await forEachBatch(of: part, isChecked: phase == .checking) { documents, bytesRead in
+        try await body(documents)
+        progress.set(phase, bytesBefore + bytesRead, of: bytes)
+      }
+      bytesBefore += part.bytesRead
+    }
+  }
+
+  private func forEachBatch(
+    of records: some DocumentRecords,
+    isChecked: Bool,
     _ body: (_ documents: [FirestoreDocument], _ bytesRead: Int) async throws -> Void
   ) async throws {
-    let records = OfficialRecords(export)
+    let batches = RecordBatches(
+      of: records,
+      recordsMax: Self.batchMax,
+      bytesMax: Self.batchBytesMax
+    )
     try await forEachMapped(
-      { try records.batch(recordsMax: Self.batchMax, bytesMax: Self.batchBytesMax) },
+      { try batches.next() },
       width: ProcessInfo.processInfo.activeProcessorCount
-    ) { [project, time = now()] batch in
-      (try batch.documents(project: project, time: time, check: check), batch.bytesRead)
+    ) { [makeDecoder = records.makeDecoder] batch in
+      let documents = try batch.documents(decode: makeDecoder()) { document throws(StatusError) in
+        if isChecked { try DocumentDatabase.check(document) }
+      }
+      return (documents, batch.bytesRead)
     } _: { documents, bytesRead in
       try await body(documents, bytesRead)
     }
@@ -240,22 +255,6 @@ package final class DataImporter: Sendable {
     guard let documents = source.documents else { return [] }
     return try documents.metadata.databases.map {
       try ExportedDatabase($0, folder: documents.folder, project: project)
-    }
-  }
-
-  private func load(
-    _ database: ExportedDatabase,
-    _ options: Options,
-    _ summary: inout Summary
-  ) async throws {
-    for file in database.files {
-      let reader = try DocumentFileReader(file, of: database)
-      while true {
-        let batch = try reader.batch(documentsMax: Self.batchMax, bytesMax: Self.batchBytesMax)
-        if batch.isEmpty { break }
-        summary.changedDocuments += try await load(batch, database.name, options)
-        summary.documents += batch.count
-      }
     }
   }
 

@@ -17,10 +17,10 @@ enum DocumentLine {
   }
 
   /// Decodes a line; throws `INVALID_ARGUMENT` with a description of the problem.
-  static func document(_ line: ArraySlice<UInt8>) throws(StatusError) -> FirestoreDocument {
+  static func document(_ line: [UInt8]) throws(StatusError) -> FirestoreDocument {
     let message: Google_Firestore_V1_Document
     do {
-      message = try Google_Firestore_V1_Document(jsonUTF8Bytes: Array(line))
+      message = try Google_Firestore_V1_Document(jsonUTF8Bytes: line)
     } catch {
       throw .invalidArgument("no document in Firestore's JSON form")
     }

@@ -109,9 +109,6 @@ final class ExportFileReader {
     close(descriptor)
   }
 
-  /// The number of bytes in the lines returned so far.
-  private(set) var handedOut = 0
-
   /// Throws if the file, read to its end, does not match the metadata.
   func check(against expected: ExportedFile) throws(StatusError) {
     func differ(_ what: String, _ found: String, _ expected: String) -> StatusError {
@@ -136,7 +133,6 @@ final class ExportFileReader {
     while true {
       if let end = lineEnd(after: searched) {
         let bytes = buffer[unread.lowerBound..<end]
-        handedOut += bytes.count + 1
         unread = end + 1..<unread.upperBound
         line += 1
         return bytes
@@ -166,10 +162,11 @@ final class ExportFileReader {
     }
   }
 
+  /// The place of the last line read, for errors.
+  var place: RecordPlace { .line(line, of: path) }
+
   /// Returns the error for a problem with the last line read.
-  func invalid(_ problem: String) -> StatusError {
-    .invalidArgument("\(path):\(line): \(problem).")
-  }
+  func invalid(_ problem: String) -> StatusError { place.damaged(problem) }
 
   /// Discards the returned bytes and reads more.
   private func fill() throws(StatusError) {

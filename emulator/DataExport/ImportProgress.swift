@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The progress of an import of an official export, which may take minutes.
+/// The progress of an import of documents, which may take minutes.
 package final class ImportProgress: Sendable {
   /// The two passes over an export.
   package enum Phase: String, Sendable, Codable {
@@ -21,7 +21,7 @@ package final class ImportProgress: Sendable {
 
   private let state = Mutex<Part?>(nil)
 
-  /// The part that is done; nil while no official export is imported.
+  /// The part that is done; nil while none are imported.
   package var part: Part? { state.withLock { $0 } }
 
   func set(_ phase: Phase, _ bytes: Int, of bytesTotal: Int) {

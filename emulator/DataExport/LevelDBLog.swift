@@ -18,17 +18,6 @@ enum LevelDBLog {
     case first, middle, last
   }
 
-  /// The place of a record in a file.
-  struct Place {
-    var path: String
-    var offset: Int
-
-    /// Returns the error for a problem with the record.
-    func damaged(_ problem: String) -> StatusError {
-      .invalidArgument("\(path), record at byte \(offset): \(problem).")
-    }
-  }
-
   /// Returns the masked checksum of a fragment, which covers its kind and its data.
   static func checksum(_ kind: UInt8, _ data: UnsafeRawBufferPointer) -> UInt32 {
     var checksum = Checksum(.castagnoli)
@@ -100,7 +89,7 @@ final class LevelDBLogReader {
   }
 
   /// The place of the last record, for errors.
-  var place: LevelDBLog.Place { .init(path: path, offset: recordOffset) }
+  var place: RecordPlace { .byte(recordOffset, of: path) }
 
   /// Returns the error for a problem with the last record.
   func damaged(_ problem: String) -> StatusError { place.damaged(problem) }
