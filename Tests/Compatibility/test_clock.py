@@ -4,15 +4,12 @@ import datetime
 
 import pytest
 import requests
-from conftest import CONFIGURATION, ROOT, started
+from conftest import started_sample
 
 
 @pytest.fixture()
 def suite(tmp_path):
-    (tmp_path / ".env").write_text(f"SAMPLE_OUTPUT={tmp_path}/record\n")
-    binary = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
-    with started(tmp_path, "--executable", binary) as suite:
-        suite.record = tmp_path / "record"
+    with started_sample(tmp_path) as suite:
         yield suite
 
 
@@ -33,9 +30,9 @@ def test_functions_follow_the_clock_in_running_and_in_new_workers(suite):
     assert suite.cli("clock", "advance", "2h").returncode == 0
     assert 7140 < seconds_ahead(suite) < 7260
     # The worker of another function is new, and has the time from its first request on.
-    assert call(suite, "enqueueTask", {"job": {"text": "soon"}}) != ""
+    call(suite, "enqueueTask", {"job": {"text": "soon"}})
     suite.settle()
-    assert "soon" in suite.record.read_text()
+    assert "soon" in suite.output.read_text()
 
 
 def test_a_task_of_a_function_waits_for_its_time_by_the_suite_after_a_jump(suite):
@@ -43,9 +40,9 @@ def test_a_task_of_a_function_waits_for_its_time_by_the_suite_after_a_jump(suite
     order = {"job": {"text": "late"}, "id": "late", "delayMilliseconds": 3_600_000}
     assert call(suite, "enqueueTask", order) == "late"
     suite.settle()
-    assert not suite.record.exists() or "late" not in suite.record.read_text()
+    assert "late" not in suite.output.read_text()
     assert suite.cli("clock", "advance", "61m").returncode == 0
-    assert suite.record.read_text().count("late late") == 1
+    assert suite.output.read_text().count("late late") == 1
 
 
 def test_a_caller_cannot_move_the_clock_of_functions(suite):
