@@ -561,7 +561,7 @@ func testTargets() -> [Target] {
     tests("DeploymentTests", and: ["HTTPMessages", "HTTPTypes", "Invocation", "NIOCore"]),
     tests("DocumentModelTests"),
     tests("DocumentStoreTests"),
-    tests("EmulatorSuiteTests", and: ["Schedules"]),
+    tests("EmulatorSuiteTests", and: ["NIOCore", "NIOPosix", "Schedules"]),
     tests("EventLogTests"),
     tests("EventsTests"),
     tests("FirestoreClientTests"),

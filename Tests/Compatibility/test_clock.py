@@ -45,6 +45,13 @@ def test_a_task_of_a_function_waits_for_its_time_by_the_suite_after_a_jump(suite
     assert suite.output.read_text().count("late late") == 1
 
 
+def test_a_negative_jump_is_refused_also_where_it_looks_like_a_request_for_help(suite):
+    for jump in ("-1h", "-30s"):
+        refused = suite.cli("clock", "advance", jump)
+        assert refused.returncode == 2
+        assert f"{jump} would turn the time back" in refused.stderr
+
+
 def test_a_caller_cannot_move_the_clock_of_functions(suite):
     reply = requests.post(suite.url("currentTime"), json={"data": None}, timeout=10,
                           headers={"x-hearth-clock-lead": "7200000000"})

@@ -166,6 +166,19 @@ def test_a_second_suite_runs_on_free_ports_and_is_found_from_its_folder(tmp_path
         assert shown.returncode == 0, shown.stderr
 
 
+def test_commands_reach_the_ephemeral_suite_of_their_folder_whichever_began_last(tmp_path):
+    """Otherwise an import with --replace would empty the suite of another folder."""
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+        settings(folder)
+    with begun(folders[0], "--free-ports"), begun(folders[1], "--free-ports"):
+        for folder, hours in zip(folders, (1, 2)):
+            moved = subprocess.run([hearth(), "clock", "advance", f"{hours}h"], cwd=folder,
+                                   capture_output=True, text=True, timeout=30, check=False)
+            assert f"{hours}h ahead" in moved.stdout, moved.stderr
+
+
 @pytest.mark.parametrize("has_project", [True, False])
 def test_a_new_package_inside_a_project_says_how_to_have_one_project(tmp_path, has_project):
     if has_project:

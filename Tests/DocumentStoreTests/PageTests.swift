@@ -12,6 +12,32 @@ import TestSupport
 
 @Suite("Reading and loading everything")
 struct PageTests {
+  @Test("A long read that an import interrupts begins anew, unless its time was asked for")
+  func interrupted() async throws {
+    let fixture = StoreFixture(
+      configuration: .init(queryPageDocumentsMax: 1, queryCandidatesMax: 1)
+    )
+    for id in ["a", "b", "c"] { try await fixture.commit(set("c/\(id)")) }
+    var imports = ["1", "2"]
+    func count(at consistency: ReadConsistency) async throws -> Int {
+      var count = 0
+      try await fixture.store.repeatingInterrupted(at: consistency) {
+        count = 0
+        try await fixture.store.query(all("c"), at: consistency, auth: .admin) { page in
+          count += page.documents.count
+          guard let id = imports.popLast() else { return }
+          let document = document("c/import\(id)")
+          _ = try await fixture.store.load([document], into: database, recordsEvents: false)
+        }
+      }
+      return count
+    }
+    #expect(try await count(at: .latest) == 5)
+    imports = ["3"]
+    let time = try await fixture.store.readTime()
+    await #expect(throws: DocumentDatabase.tooOld) { try await count(at: .readTime(time)) }
+  }
+
   @Test("Pages show one time, whatever is written between them", arguments: 0..<8)
   func pages(round: Int) async throws {
     var generator = SeededGenerator.forTest()

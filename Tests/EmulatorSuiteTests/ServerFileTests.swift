@@ -1,6 +1,8 @@
 import Foundation
 import Identifiers
 import Identity
+import NIOCore
+import NIOPosix
 import Testing
 import TestSupport
 
@@ -21,13 +23,13 @@ struct ServerFileTests {
   }
 
   @Test("What is written is found by folder and by project, and gone after removal")
-  func writeReadRemove() throws {
+  func writeReadRemove() async throws {
     let folder = try TemporaryFolder()
     let suite = description()
     #expect(ServerFile.read(folder: folder.path) == nil)
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
 
-    _ = try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
+    _ = try await ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
     #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == "http://127.0.0.1:4400")
 
@@ -37,7 +39,7 @@ struct ServerFileTests {
   }
 
   @Test("Where no new file can be made, the file of an earlier process is overwritten")
-  func overwritten() throws {
+  func overwritten() async throws {
     let folder = try TemporaryFolder()
     let url = URL(filePath: folder.path("server.json"))
     let shorter = Data("{}".utf8)
@@ -56,12 +58,12 @@ struct ServerFileTests {
   }
 
   @Test("The files of another process are kept")
-  func otherProcess() throws {
+  func otherProcess() async throws {
     let folder = try TemporaryFolder()
     let first = description()
     let second = description(project: first.project, pid: 4_000_002)
-    _ = try ServerFile.write(first, token: "1", folder: folder.path, version: "1")
-    _ = try ServerFile.write(second, token: "2", folder: folder.path, version: "1")
+    _ = try await ServerFile.write(first, token: "1", folder: folder.path, version: "1")
+    _ = try await ServerFile.write(second, token: "2", folder: folder.path, version: "1")
     defer { ServerFile.remove(second, folder: folder.path) }
     ServerFile.remove(first, folder: folder.path)
 
@@ -70,7 +72,7 @@ struct ServerFileTests {
   }
 
   @Test("Removing what is not there, and reading what is no description, does no harm")
-  func missingAndMalformed() throws {
+  func missingAndMalformed() async throws {
     let folder = try TemporaryFolder()
     ServerFile.remove(description(), folder: folder.path)
     try "{".write(toFile: folder.path("server.json"), atomically: true, encoding: .utf8)
@@ -78,24 +80,57 @@ struct ServerFileTests {
     #expect(ServerFile.read(folder: folder.path) == nil)
   }
 
+  @Test("The locator file of a suite that runs is kept; that of one that has gone is replaced")
+  func runningSuite() async throws {
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let folders = [try TemporaryFolder(), try TemporaryFolder()]
+    var first = description(pid: getpid())
+    first.services["hub"]?.port = try #require(server.localAddress?.port)
+    let second = description(project: first.project)
+    _ = try await ServerFile.write(first, token: "1", folder: folders[0].path, version: "1")
+    _ = try await ServerFile.write(second, token: "2", folder: folders[1].path, version: "1")
+    let origin = ServerFile.locatorOrigin(project: first.project)
+    #expect(origin?.hasSuffix(":\(first.services["hub"]?.port ?? 0)") == true)
+
+    try await server.close()
+    _ = try await ServerFile.write(second, token: "2", folder: folders[1].path, version: "1")
+    #expect(ServerFile.locatorOrigin(project: first.project) == "http://127.0.0.1:4400")
+    ServerFile.remove(second, folder: folders[1].path)
+  }
+
+  @Test("A suite that only its children find writes no locator file")
+  func privateSuite() async throws {
+    let folder = try TemporaryFolder()
+    let suite = description()
+    _ = try await ServerFile.write(
+      suite,
+      token: "t",
+      folder: folder.path,
+      hasLocator: false,
+      version: "1"
+    )
+    #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
+  }
+
   @Test("A suite without a hub writes no locator file")
-  func withoutHub() throws {
+  func withoutHub() async throws {
     let folder = try TemporaryFolder()
     var suite = description()
     suite.services = [:]
-    _ = try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
+    _ = try await ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
 
     #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
   }
 
   @Test("Only this user can read the token, which programs of this user find by the hub's port")
-  func token() throws {
+  func token() async throws {
     let folder = try TemporaryFolder()
     var suite = description()
     // A port that no running suite's hub can have, because it requires privileges.
     suite.services["hub"]?.port = 7
-    _ = try ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
+    _ = try await ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
     let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("server.json"))
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
 

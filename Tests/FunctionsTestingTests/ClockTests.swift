@@ -55,6 +55,16 @@ struct ClockTests {
     }
   }
 
+  @Test("A duration below 0 is an issue, and leaves the time as it is")
+  func backward() async throws {
+    try await withFunctions(Sample.greet, startTime: Self.start) { suite in
+      let issues = await recordedIssues { try await suite.clock.advance(by: .seconds(-1)) }
+      #expect(issues.count == 1)
+      #expect(issues.first?.text?.contains("only forward") == true)
+      #expect(suite.clock.now == Self.start)
+    }
+  }
+
   @Test("Functions and the test have the suite's time from the clock of functions")
   func functionClock() async throws {
     let time = OnCall<FirestoreValue, Timestamp>("time", callers: .anyone) { _ in

@@ -158,6 +158,19 @@ struct TaskTests {
       try await work.delete(id: "never")
       try await suite.settle()
       #expect(suite.runs.isEmpty)
+      #expect(try await suite.deliveries().isEmpty)
+    }
+  }
+
+  @Test("A task of more than thirty days from now is refused, as by Cloud Tasks")
+  func tooLate() async throws {
+    try await run { suite, work in
+      let error = await #expect(throws: TaskQueueError.self) {
+        try await work.enqueue(Job(number: 1), after: .seconds(30 * 86_400 + 1))
+      }
+      #expect(error?.code == .invalidArgument)
+      #expect(error?.message.contains("30 days") == true)
+      try await work.enqueue(Job(number: 2), after: .seconds(30 * 86_400))
     }
   }
 

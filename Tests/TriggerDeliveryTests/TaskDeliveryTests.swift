@@ -312,9 +312,22 @@ struct TaskDeliveryTests {
       #expect(try await bench.service.tasks.deleteTask("t1", in: "q") == false)
       try await bench.jump(.seconds(10))
       #expect(invoker.runs.isEmpty)
+      #expect(try await bench.service.administration.list().isEmpty)
       await #expect(throws: StatusError.self) {
         try await bench.service.tasks.enqueue(task("t1"), in: "q")
       }
+    }
+  }
+
+  @Test("A task that is deleted while it waits to be tried again leaves no dead event")
+  func deletingFailed() async throws {
+    invoker.set("q") { _ in .failure("no") }
+    try await run { bench in
+      _ = try await bench.service.tasks.enqueue(task("t1"), in: "q")
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.administration.list().map(\.state) == [.pending])
+      #expect(try await bench.service.tasks.deleteTask("t1", in: "q"))
+      #expect(try await bench.service.administration.list().isEmpty)
     }
   }
 
@@ -365,6 +378,7 @@ struct TaskDeliveryTests {
       #expect(bench.service.tasks.taskQueueStatistics()["q"]?.tasksCount == 5)
       try await bench.service.tasks.purge("q")
       try await bench.jump(.seconds(10))
+      #expect(try await bench.service.administration.list().isEmpty)
 
       #expect(invoker.runs.isEmpty)
       #expect(bench.service.tasks.taskQueueStatistics()["q"]?.tasksCount == 0)

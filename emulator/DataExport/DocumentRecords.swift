@@ -25,7 +25,8 @@ enum RecordPlace: Sendable {
 
   /// Returns the error for a problem with the record.
   func damaged(_ problem: String) -> StatusError {
-    switch self {
+    let problem = problem.hasSuffix(".") ? problem.dropLast() : problem[...]
+    return switch self {
     case .line(let line, let path): .invalidArgument("\(path):\(line): \(problem).")
     case .byte(let byte, let path):
       .invalidArgument("\(path), record at byte \(byte): \(problem).")

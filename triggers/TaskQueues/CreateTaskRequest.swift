@@ -125,11 +125,7 @@ struct CreateTaskRequest {
           + "2026-11-21T10:00:00Z."
       )
     }
-    guard time.microseconds - now.microseconds <= aheadMax else {
-      throw .invalidArgument(
-        "task.scheduleTime is \(time); it must be no more than 30 days from now."
-      )
-    }
+    try NewTask.check(scheduleTime: time, now: now)
     return time
   }
 

@@ -328,6 +328,34 @@ package final class DeliveryAdministration: Sendable {
     }
   }
 
+  /// Deletes a delivery.
+  ///
+  /// The attempt of a running one is its last, and its outcome stays. Throws as `discard` does.
+  func delete(_ id: DeliveryID) async throws {
+    try await discard(id)
+    try await reserving(id.function) {
+      guard let old = try await store.delivery(id), old.state == .dead else { return }
+      try await drop([old])
+    }
+  }
+
+  /// Deletes all pending deliveries of a function that do not run.
+  func deleteAll(of function: String) async throws {
+    _ = try await endAll(of: function, Dispatcher.discardedText) { _ in true }
+    try await reserving(function) {
+      while true {
+        let page = try await store.list(
+          states: [.dead],
+          function: function,
+          limit: Self.discardPageMax,
+          scanMax: .max
+        ) { $0.lastError == Dispatcher.discardedText }
+        if !page.isEmpty { try await drop(page) }
+        if page.count < Self.discardPageMax { return }
+      }
+    }
+  }
+
   /// Gives up deliveries, as `discard` does, and returns their number.
   ///
   /// Deliveries that `discard` refuses are left out.
@@ -365,11 +393,6 @@ package final class DeliveryAdministration: Sendable {
     let batch = try await store.dropping(failed.map(\.id))
     try await writer.write(batch, shards: [])
     for delivery in failed { settled.forget(delivery) }
-  }
-
-  /// Gives up all pending deliveries of a function that do not run.
-  func discardAll(of function: String) async throws {
-    _ = try await endAll(of: function, Dispatcher.discardedText) { _ in true }
   }
 
   /// Makes the pending deliveries of an undeployed function dead and returns their number.

@@ -51,6 +51,11 @@ struct Hearth: AsyncParsableCommand {
     } catch {
       let code = exitCode(for: error)
       let text = fullMessage(for: error)
+      let arguments = Array(CommandLine.arguments.dropFirst())
+      if code == .success, let refusal = WrongCommandLine.negativeJump(arguments) {
+        Terminal.printError(refusal)
+        Exit.leave(.usage)
+      }
       guard code != .success else {
         Terminal.print(text)
         Exit.leave(.done)
@@ -59,7 +64,6 @@ struct Hearth: AsyncParsableCommand {
         Terminal.printError(text)
         Exit.leave(.failed)
       }
-      let arguments = Array(CommandLine.arguments.dropFirst())
       Terminal.printError(
         WrongCommandLine.explanation(of: arguments, complaint: text) ?? text
       )

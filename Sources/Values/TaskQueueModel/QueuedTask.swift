@@ -34,6 +34,19 @@ package struct NewTask: Sendable, Hashable {
   }
 }
 
+extension NewTask {
+  /// Throws `INVALID_ARGUMENT` for a time that is more than 30 days ahead, as Cloud Tasks does.
+  package static func check(scheduleTime: Timestamp, now: Timestamp) throws(StatusError) {
+    guard scheduleTime.microseconds - now.microseconds <= aheadMax else {
+      throw .invalidArgument(
+        "task.scheduleTime is \(scheduleTime); it must be no more than 30 days from now."
+      )
+    }
+  }
+
+  private static let aheadMax: Int64 = 30 * 86_400 * 1_000_000
+}
+
 /// A task that has yet to run or to be retried.
 package struct QueuedTask: Sendable, Hashable {
   package var id: String

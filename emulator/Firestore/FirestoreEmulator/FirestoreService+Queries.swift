@@ -132,17 +132,21 @@ extension FirestoreService {
       case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
       case nil: .latest
       }
-    var evaluation = try AggregationEvaluation(aggregations, of: query)
-    var explanation = try explanation(request.hasExplainOptions, of: evaluation.baseQuery, auth)
-    if let explanation, !request.explainOptions.analyze {
-      return StreamReplies(count: 1) { _ in .with { $0.explainMetrics = explanation.metrics } }
+    let start = try AggregationEvaluation(aggregations, of: query)
+    let plan = try explanation(request.hasExplainOptions, of: start.baseQuery, auth)
+    if let plan, !request.explainOptions.analyze {
+      return StreamReplies(count: 1) { _ in .with { $0.explainMetrics = plan.metrics } }
     }
+    var evaluation = start
+    var explanation = plan
     var first: QueryPage?
-    try await store.query(evaluation.baseQuery, asking: query, at: consistency, auth: auth) {
-      page in
-      evaluation.add(page)
-      explanation?.add(page)
-      if first == nil { first = page }
+    try await store.repeatingInterrupted(at: consistency) {
+      (evaluation, explanation, first) = (start, plan, nil)
+      try await store.query(start.baseQuery, asking: query, at: consistency, auth: auth) { page in
+        evaluation.add(page)
+        explanation?.add(page)
+        if first == nil { first = page }
+      }
     }
     explanation?.isOfAggregation = true
     let metrics = explanation?.metrics

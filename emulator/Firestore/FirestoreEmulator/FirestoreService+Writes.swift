@@ -75,8 +75,15 @@ extension FirestoreService {
     )
     // The response is the document as this commit left it, regardless of later commits.
     func stored(_ auth: AuthContext, _ mask: [FieldPath]?) async throws -> FirestoreDocument? {
-      try await store.lookUp([name], mask: mask, at: .readTime(result.commitTime), auth: auth)
-        .documents.first?.document
+      func read(_ time: ReadConsistency) async throws -> FirestoreDocument? {
+        try await store.lookUp([name], mask: mask, at: time, auth: auth).documents.first?.document
+      }
+      do { return try await read(.readTime(result.commitTime)) } catch let error as StatusError
+        where error == DocumentDatabase.tooOld
+      {
+        // An import has removed the state after the commit.
+        return try await read(.latest)
+      }
     }
     let document: FirestoreDocument?
     if case .update(_, _, .some(let written), _) = write.operation {

@@ -128,7 +128,7 @@ package final class TaskDispatch: TaskQueueBackend {
 
   package func deleteTask(_ id: String, in queue: String) async throws -> Bool {
     guard let delivery = try await delivery(of: id, in: queue) else { return false }
-    try await administration.discard(delivery.id)
+    try await administration.delete(delivery.id)
     return true
   }
 
@@ -143,7 +143,7 @@ package final class TaskDispatch: TaskQueueBackend {
   package func purge(_ queue: String) async throws {
     try checkQueue(queue)
     try await administration.waitForExpansion()
-    try await administration.discardAll(of: queue)
+    try await administration.deleteAll(of: queue)
   }
 
   package func setPaused(_ isPaused: Bool, queue: String) async throws -> TaskQueue {

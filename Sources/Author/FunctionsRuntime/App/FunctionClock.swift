@@ -34,9 +34,12 @@ public enum FunctionClock {
   /// Requests may arrive out of order, but a suite never sets its time back, so only a larger lead
   /// changes the clock. A missing or malformed header changes nothing.
   static func follow(leadHeader: String?) {
-    guard let lead = leadHeader.flatMap(Int64.init), lead <= leadMax else { return }
-    microsecondsAhead.max(lead, ordering: .relaxed)
+    guard let lead = leadHeader.flatMap(Int64.init) else { return }
+    microsecondsAhead.max(min(lead, leadMax), ordering: .relaxed)
   }
+
+  /// Sets the clock of this process to the system clock, for a suite that has begun since.
+  static func followNewSuite() { microsecondsAhead.store(0, ordering: .relaxed) }
 
   /// A thousand years in microseconds, so that no sum of times overflows.
   private static let leadMax: Int64 = 31_557_600_000_000_000

@@ -56,6 +56,7 @@ struct DebuggerRegistration: Service {
     var isReported = false
     while !Task.isCancelled {
       do {
+        FunctionClock.followNewSuite()
         try await hub.register(registration) { line in
           guard !line.functions.isEmpty else { return }
           registered.id.withLock { $0 = line.id }

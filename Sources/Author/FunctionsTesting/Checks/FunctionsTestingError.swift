@@ -16,6 +16,8 @@ public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
     case notSettled
     /// Functions sent HTTP requests for which no response is scripted.
     case unscriptedRequests
+    /// A test gave the clock a duration below 0.
+    case invalidTime
     /// No earlier event matches the event to redeliver.
     case noSuchEvent
     /// The suite has no function with this name, or it is not of the required kind.

@@ -32,7 +32,10 @@ final class SuiteTasks: TaskEnqueuer {
     var new = NewTask(id: task.id, body: task.body, scheduleTime: scheduleTime)
     if let deadline = task.dispatchDeadline { new.dispatchDeadline = deadline }
     let accepted = new
-    return try await asking { try await $0.tasks.enqueue(accepted, in: task.queue.function).id }
+    return try await asking { service in
+      if let scheduleTime { try NewTask.check(scheduleTime: scheduleTime, now: time.now) }
+      return try await service.tasks.enqueue(accepted, in: task.queue.function).id
+    }
   }
 
   func delete(id: String, from queue: TaskQueueName) async throws {

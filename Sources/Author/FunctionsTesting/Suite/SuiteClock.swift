@@ -15,7 +15,8 @@ public struct SuiteClock: Sendable {
   ///
   /// Each of them runs at its own time and ends, with everything that it causes, before the next
   /// begins. The call takes only as long as the functions run. Work that is due later stays
-  /// pending. Records the same issues as `FunctionsSuite.settle`.
+  /// pending. Records the same issues as `FunctionsSuite.settle`, and one for a duration below 0,
+  /// because the time never goes back.
   public func advance(
     by duration: Duration,
     timeout: Duration = .seconds(30),
@@ -25,6 +26,11 @@ public struct SuiteClock: Sendable {
     line: UInt = #line,
     column: UInt = #column
   ) async throws {
+    guard duration >= .zero else {
+      let text = "The clock goes only forward, and advance(by:) got \(duration)."
+      try CallSite(fileID, filePath, line, column).record(FunctionsTestingError(.invalidTime, text))
+      return
+    }
     try await advance(
       to: now.advanced(by: duration),
       timeout: timeout,

@@ -23,6 +23,8 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
   package var openTo: String?
   /// The path of `server.json`.
   package var serverFile: String?
+  /// The data folder that an ephemeral suite has its temporary one in place of; nil for others.
+  package var replacedFolder: String?
   /// The token that the control API requires as `Authorization: Bearer`; only in `server.json`.
   package var token: String?
 
@@ -31,13 +33,15 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
     pid: Int32,
     services: [String: ServiceAddress],
     openTo: String? = nil,
-    serverFile: String? = nil
+    serverFile: String? = nil,
+    replacedFolder: String? = nil
   ) {
     self.openTo = openTo
     self.project = project
     self.pid = pid
     self.services = services
     self.serverFile = serverFile
+    self.replacedFolder = replacedFolder
   }
 }
 

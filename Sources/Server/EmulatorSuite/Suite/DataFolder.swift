@@ -63,14 +63,25 @@ struct DataFolder: Sendable {
 
   private static let ephemeralPrefix = "hearth-ephemeral-"
 
-  private static func reap() {
+  /// The folders of ephemeral suites, with the IDs of their processes and of the folders' owners.
+  static var ephemeralFolders: [(path: String, pid: pid_t, owner: uid_t)] {
     let folder = FileManager.default.temporaryDirectory
-    // A temporary folder that cannot be listed or removed is left to the next start.
+    // A temporary folder that cannot be listed has none.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    for name in names where name.hasPrefix(ephemeralPrefix) {
-      let owner = name.dropFirst(ephemeralPrefix.count).prefix { $0 != "-" }
-      guard let pid = pid_t(owner), kill(pid, 0) != 0, errno == ESRCH else { continue }
-      try? FileManager.default.removeItem(at: folder.appending(path: name))
+    return names.filter { $0.hasPrefix(ephemeralPrefix) }.compactMap { name in
+      let path = folder.appending(path: name).path
+      var status = stat()
+      guard let pid = pid_t(name.dropFirst(ephemeralPrefix.count).prefix { $0 != "-" }),
+        lstat(path, &status) == 0
+      else { return nil }
+      return (path, pid, status.st_uid)
+    }
+  }
+
+  private static func reap() {
+    for folder in ephemeralFolders where kill(folder.pid, 0) != 0 && errno == ESRCH {
+      // One that cannot be removed is left to the next start.
+      try? FileManager.default.removeItem(atPath: folder.path)
     }
   }
 }

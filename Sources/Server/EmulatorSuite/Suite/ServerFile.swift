@@ -1,3 +1,4 @@
+import HTTPSupport
 import JSONText
 import Foundation
 import Identifiers
@@ -7,19 +8,22 @@ import LibC
 
 /// The files through which other processes find a running suite.
 ///
-/// `DATA/server.json` is Hearth's own file, and `HubToken` defines a pointer to it.
+/// `DATA/server.json` is Hearth's own file, and `HubToken` defines a pointer to it. That of an
+/// ephemeral suite is found by the data folder that it does without.
 /// `hub-{project}.json` in the temporary folder is the locator file of Firebase's tools.
 package enum ServerFile {
   /// Writes the files, each atomically; returns the paths of optional files that failed.
   ///
   /// Only this user can read `server.json`, because it contains the token. Throws `StatusError` if
-  /// that file cannot be written. The optional files are in the temporary folder.
+  /// that file cannot be written. The optional files are in the temporary folder. The locator file
+  /// is left out without `hasLocator`, and if it is that of another suite that runs.
   static func write(
     _ description: SuiteDescription,
     token: String,
     folder: String,
+    hasLocator: Bool = true,
     version: String
-  ) throws -> [String] {
+  ) async throws -> [String] {
     let encoder = JSONEncoder.stable()
     let server = URL(filePath: path(folder: folder))
     var secret = description
@@ -33,10 +37,11 @@ package enum ServerFile {
       origins: ["http://\(hub.host):\(hub.port)"],
       pid: description.pid
     )
-    let conveniences = [
-      (pointer, URL(filePath: pointerPath)),
-      (try encoder.encode(locator), locatorURL(project: description.project)),
-    ]
+    var conveniences = [(pointer, URL(filePath: pointerPath))]
+    let old = self.locator(project: description.project)
+    if hasLocator, await !isOfRunningSuite(old, besides: hub) {
+      conveniences.append((try encoder.encode(locator), locatorURL(project: description.project)))
+    }
     // They may belong to another user, or the disk is full; then commands need the hub's address.
     return conveniences.compactMap { data, url in
       do {
@@ -72,9 +77,40 @@ package enum ServerFile {
     return try? JSONDecoder().decode(SuiteDescription.self, from: data)
   }
 
+  /// Returns the descriptions of the ephemeral suites that do without a data folder.
+  ///
+  /// Suites of other users are left out.
+  package static func readEphemeral(replacing folder: String) -> [SuiteDescription] {
+    let folder = canonical(folder)
+    return DataFolder.ephemeralFolders.compactMap { candidate in
+      guard candidate.owner == geteuid(), let suite = read(folder: candidate.path) else {
+        return nil
+      }
+      return suite.replacedFolder == folder ? suite : nil
+    }
+  }
+
+  /// Returns the absolute path of a data folder, which need not exist, without symbolic links.
+  static func canonical(_ folder: String) -> String {
+    let url = URL(filePath: folder).standardizedFileURL
+    return url.deletingLastPathComponent().resolvingSymlinksInPath()
+      .appending(path: url.lastPathComponent).path
+  }
+
   /// Returns the first origin in a project's Firebase locator file; nil if there is none.
   package static func locatorOrigin(project: String) -> String? {
     locator(project: project)?.origins.first
+  }
+
+  /// Returns true if a process at another address than `hub` serves the hub of a locator file.
+  private static func isOfRunningSuite(_ locator: Locator?, besides hub: ServiceAddress) async
+    -> Bool
+  {
+    guard let locator, kill(locator.pid, 0) == 0 || errno == EPERM,
+      let origin = locator.origins.first.flatMap(URLComponents.init(string:)),
+      let host = origin.host, let port = origin.port, port != hub.port
+    else { return false }
+    return await ServerAddress.tcp(host: host, port: port).isInUse()
   }
 
   private static func locator(project: String) -> Locator? {

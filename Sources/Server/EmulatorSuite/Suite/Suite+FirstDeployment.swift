@@ -20,10 +20,11 @@ extension Suite {
     let isRestored = await deployer.restore()
     guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
-    let missing = try ServerFile.write(
+    let missing = try await ServerFile.write(
       suite,
       token: token,
       folder: folder.path,
+      hasLocator: !configuration.isPrivate,
       version: configuration.version
     )
     for path in missing {

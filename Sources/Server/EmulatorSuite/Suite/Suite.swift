@@ -257,7 +257,9 @@ package final class Suite: Service {
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
       ),
       openTo: networkAccessPolicy(of: mostExposed).description,
-      serverFile: ServerFile.path(folder: folder.path)
+      serverFile: ServerFile.path(folder: folder.path),
+      replacedFolder: configuration.isEphemeral && !configuration.isPrivate
+        ? ServerFile.canonical(configuration.dataFolder) : nil
     )
   }
 }

@@ -38,10 +38,14 @@ package struct SuiteConfiguration: Sendable {
   package var hasConsole: Bool
   /// True if requests for other projects cause a warning.
   package var isSingleProject: Bool
-  /// The folder for documents, events, vectors and deployments; ignored if `isEphemeral`.
+  /// The folder for documents, events, vectors and deployments.
+  ///
+  /// With `isEphemeral`, commands find the suite by it, but nothing is stored there.
   package var dataFolder: String
   /// True if the data is kept in a temporary folder, not synced to disk and removed on exit.
   package var isEphemeral: Bool
+  /// True if only processes that are given its address find the suite.
+  package var isPrivate: Bool
   /// The functions to deploy; nil serves only an earlier deployment.
   package var functions: Functions?
   /// True if a function receives the events of one document one at a time, in order.
@@ -98,6 +102,7 @@ package struct SuiteConfiguration: Sendable {
     isSingleProject: Bool = true,
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
+    isPrivate: Bool = false,
     functions: Functions? = nil,
     isOrdered: Bool = true,
     indexesFile: String? = nil,
@@ -117,6 +122,7 @@ package struct SuiteConfiguration: Sendable {
     self.isSingleProject = isSingleProject
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
+    self.isPrivate = isPrivate
     self.functions = functions
     self.isOrdered = isOrdered
     self.indexesFile = indexesFile

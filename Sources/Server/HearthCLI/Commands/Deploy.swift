@@ -38,6 +38,8 @@ struct Deploy: AsyncParsableCommand {
 
   func run() async throws {
     let client = try await suite.connect()
+    // The suite has read the settings at its start; mistakes in them since would go unseen.
+    _ = try ProjectFiles.ofWorkingFolder()
     var outcome: DeployLine?
     var path = "/hearth/v1/deployments?build=\(!skipsBuild)"
     if let names = try functionsOnly {

@@ -87,6 +87,7 @@ struct Exec: AsyncParsableCommand {
       project: project ?? files.defaultProject ?? ProjectID.standard,
       ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
       isEphemeral: true,
+      isPrivate: true,
       functions: functions.configuration(files, isWatched: false),
       rulesFile: noRules ? nil : files.firestoreRules,
       importFolder: importFolder.map(absolutePath),
@@ -183,21 +184,17 @@ struct Exec: AsyncParsableCommand {
     // Without functions, no events are delivered.
     if settleTimeout > 0, !functions.isEmpty {
       do {
-        _ = try await client.data(
-          "POST",
-          "/hearth/v1/settle?timeoutSeconds=\(settleTimeout)",
-          timeout: .seconds(settleTimeout + 30)
-        )
+        try await settle(client)
       } catch let failure as CommandError {
         Terminal.note("hearth: " + failure.message.indented(by: 2))
         isWell = false
       }
     }
-    for (state, verb) in [("failed", "failed"), ("dead", "died")] {
-      let events = try await client.get(
-        "/hearth/v1/events?state=\(state)&limit=1000",
-        as: [EventDescription].self
-      )
+    let outcomes = [
+      ("failed", "failed"), ("dead", "died"), ("pending", "failed, to be tried again later"),
+    ]
+    for (state, verb) in outcomes {
+      let events = try await unsuccessful(state, client)
       guard !events.isEmpty else { continue }
       isWell = false
       let shown = events.prefix(Self.eventsShownMax).map { event in
@@ -211,10 +208,38 @@ struct Exec: AsyncParsableCommand {
     return isWell
   }
 
+  /// Waits until all events are delivered, and a few seconds more for the retries of failed ones.
+  private func settle(_ client: ControlClient) async throws {
+    let deadline = ContinuousClock.now + min(Self.retryWaitMax, .seconds(settleTimeout))
+    while true {
+      _ = try await client.data(
+        "POST",
+        "/hearth/v1/settle?timeoutSeconds=\(settleTimeout)",
+        timeout: .seconds(settleTimeout + 30)
+      )
+      guard ContinuousClock.now < deadline, try await !unsuccessful("pending", client).isEmpty
+      else { return }
+      try await Task.sleep(for: .milliseconds(100))
+    }
+  }
+
+  /// Returns the events in a state that had an attempt without success.
+  private func unsuccessful(
+    _ state: String,
+    _ client: ControlClient
+  ) async throws -> [EventDescription] {
+    try await client.get(
+      "/hearth/v1/events?state=\(state)&limit=1000",
+      as: [EventDescription].self
+    ).filter { state != "pending" || $0.attempts > 0 && $0.error != nil }
+  }
+
   private static func isShown(_ level: String) -> Bool {
     (Logger.Level(rawValue: level) ?? .info) >= .warning
   }
 
+  /// The time that retries have after the last delivery.
+  private static let retryWaitMax = Duration.seconds(3)
   /// The maximum number of events printed; events with the same cause look alike.
   private static let eventsShownMax = 10
 }

@@ -110,17 +110,18 @@ struct SuiteLocation: ParsableArguments {
     }
     var found: [Candidate] = []
     for folder in try folders() {
-      guard let suite = ServerFile.read(folder: folder), let hub = suite.services["hub"] else {
-        continue
-      }
-      found.append(
-        Candidate(
-          source: "\(folder)/server.json",
-          address: "\(hub.host):\(hub.port)",
-          pid: suite.pid,
-          token: suite.token
+      let stored = ServerFile.read(folder: folder).map { [$0] } ?? []
+      for suite in stored + ServerFile.readEphemeral(replacing: folder) {
+        guard let hub = suite.services["hub"] else { continue }
+        found.append(
+          Candidate(
+            source: suite.serverFile ?? folder,
+            address: "\(hub.host):\(hub.port)",
+            pid: suite.pid,
+            token: suite.token
+          )
         )
-      )
+      }
     }
     // A command for the suite of a certain folder must not reach another suite.
     guard dataFolder == nil else { return found }

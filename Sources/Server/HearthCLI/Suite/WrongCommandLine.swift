@@ -67,6 +67,13 @@ enum WrongCommandLine {
     }
   }
 
+  /// Returns the refusal of `clock advance -1h`, which the parser takes for the option `-h`.
+  static func negativeJump(_ arguments: [String]) -> String? {
+    guard arguments.starts(with: ["clock", "advance"]) else { return nil }
+    return arguments.first { $0.hasPrefix("-") && $0.dropFirst().first?.isNumber == true }
+      .map(TimeSpan.onlyForward)
+  }
+
   /// Returns the explanation of a number below 0, which the parser takes for an option.
   private static func numberBelowZero(
     _ arguments: ArraySlice<String>,

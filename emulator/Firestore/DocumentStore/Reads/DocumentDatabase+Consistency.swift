@@ -2,7 +2,7 @@ import DocumentModel
 import EventLog
 import Identity
 import QueryEngine
-import StatusCodes
+package import StatusCodes
 import StorageEngine
 import Synchronization
 
@@ -227,10 +227,34 @@ extension DocumentDatabase {
     guard Double(now.microseconds) - Double(time.microseconds) <= age else { throw Self.tooOld }
   }
 
-  static let tooOld = StatusError(
+  /// The error of a read of a state that is not kept anymore.
+  package static let tooOld = StatusError(
     .failedPrecondition,
     "The requested 'read_time' is too old."
   )
+
+  /// Runs a read of several parts, and again if an import or a reset came between its parts.
+  ///
+  /// They remove the state that the read has begun with. A read at a time of the caller's, or in a
+  /// transaction, is not repeated, because it would then see another state. After
+  /// `interruptedReadsMax` attempts it throws `FAILED_PRECONDITION`.
+  package func repeatingInterrupted<Answer>(
+    at consistency: ReadConsistency,
+    isolation: isolated (any Actor)? = #isolation,
+    _ read: () async throws -> Answer
+  ) async throws -> Answer {
+    for _ in 1..<Self.interruptedReadsMax {
+      do { return try await read() } catch let error as StatusError
+        where error == Self.tooOld && consistency == .latest
+      {
+        continue
+      }
+    }
+    return try await read()
+  }
+
+  /// The maximum number of attempts at a read that imports interrupt.
+  private static let interruptedReadsMax = 10
 
   /// Waits for all commits in flight by making one more, which becomes visible after them.
   private func passCommitsInFlight() async throws {
