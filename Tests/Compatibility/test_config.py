@@ -153,6 +153,9 @@ def test_a_secret_of_several_lines_is_read_from_standard_input(project):
     (("--secret", "API_KEY"), b"x" * 70_000, 1, "longer than 65536 bytes"),
     (("--secret", "K_SERVICE"), b"x", 1, "reserved for the platform"),
     (("--secret", "API-KEY"), b"x", 1, "not a valid name"),
+    (("gym-name=Tina",), b"", 1, "Did you mean GYM_NAME?"),
+    (("a.b=1",), b"", 1, "Did you mean A_B?"),
+    (("CHAT_MODEL",), b"", 1, "Give CHAT_MODEL=VALUE"),
     (("CHAT_MODEL",), b"", 1, "config set CHAT_MODEL=` makes a variable empty"),
 ])
 def test_what_is_given_wrongly_is_refused_and_not_repeated(project, arguments, given, status, complaint):

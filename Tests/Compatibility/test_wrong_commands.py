@@ -63,6 +63,56 @@ def is_refused(done, code, *words):
     ("config set KEY x", 2, ["`hearth functions config`"]),
     ("functions:list", 2, ["`hearth functions list`"]),
     ("login", 2, ["no `login`", "never contacts Google"]),
+    ("setup:emulators:firestore", 2, ["no `setup:emulators:firestore`", "downloads nothing"]),
+    ("firestore:delete --all-collections", 2, [
+        ".hearth", "curl -X DELETE", "/databases/(default)/documents'", "console"]),
+    ("use demo-x", 2, ["projects.default", ".firebaserc", "--project"]),
+    ("auth:import users.json", 2, ["emulators:export DIR --only auth", "`hearth import DIR`"]),
+    ("auth:export users.json", 2, ["`hearth export DIR`"]),
+    ("functions:shell", 2, [
+        "`hearth call NAME`", "`hearth fire NAME`", "`hearth enqueue NAME`",
+        "`hearth functions run NAME`"]),
+    ("ext:install x", 2, ["no Extensions", "`firebase ext:install`"]),
+    ("hosting:channel:deploy x", 2, ["no Hosting"]),
+    ("database:get /", 2, ["no Realtime Database"]),
+    ("remoteconfig:get", 2, ["no Remote Config"]),
+    ("apphosting:backends:list", 2, ["no App Hosting"]),
+    ("appdistribution:distribute x", 2, ["no App Distribution"]),
+    ("crashlytics:symbols:upload x", 2, ["no Crashlytics"]),
+    ("dataconnect:sdk:generate", 2, ["no Data Connect"]),
+    ("emulators:stop", 2, ["Ctrl-C", "`kill PID`"]),
+    # Words of other tools.
+    ("stop", 2, ["Ctrl-C", "`kill PID`", "`hearth doctor`"]),
+    ("status", 2, ["`hearth doctor`", "`hearth top`"]),
+    ("test", 2, ["`swift test`", "`hearth rules test`", "`hearth exec -- COMMAND`"]),
+    ("run echo", 2, ["`hearth call NAME`", "`hearth functions run NAME`"]),
+    ("shell", 2, ["`hearth call NAME`"]),
+    ("tail", 2, ["`hearth logs --follow`"]),
+    ("reset", 2, [".hearth", "curl -X DELETE"]),
+    ("version", 2, ["`hearth --version`"]),
+    ("-v", 2, ["`hearth --version`"]),
+    # Options that a command does not have, and words that an option takes.
+    ("start --port 9000", 2, ["no --port", "--firestore-port", "--free-ports"]),
+    ("clock advance --to 5m", 2, ["no --to", "`hearth clock advance 24h`"]),
+    ("doctor --fix", 2, ["no --fix", "the report says how"]),
+    ("functions run nightly --at 5", 2, ["no --at", "`hearth clock advance`"]),
+    ("logs -f", 2, ["no -f", "--follow"]),
+    ("logs --tail", 2, ["no --tail", "--follow", "--limit"]),
+    ("functions logs echo -f", 2, ["no -f", "--follow"]),
+    ("call echo --region us-central1", 2, ["no --region", "whatever its region"]),
+    ("--hub 127.0.0.1:9 functions list", 2, ["`hearth functions list --hub 127.0.0.1:9`"]),
+    ("functions --hub 127.0.0.1:9 list", 2, ["`hearth functions list --hub 127.0.0.1:9`"]),
+    ("call echo tina", 2, ["Did you mean --as tina?"]),
+    ("call echo {\"a\":1}", 2, ["Did you mean --data '{\"a\":1}'?"]),
+    ("call echo isLoud=true", 2, ["Did you mean --data '{\"isLoud\": true}'?"]),
+    ("enqueue remind {\"a\":1}", 2, ["Did you mean --data '{\"a\":1}'?"]),
+    ("fire f chats/c1", 2, ["Did you mean --document chats/c1?"]),
+    ("auth create --email a@b.example", 2, ["no --email", "`hearth auth create tina@"]),
+    ("auth create a@b.example secret1", 2, ["Did you mean --password secret1?"]),
+    ("events list pending", 2, ["Did you mean --state pending?"]),
+    ("events pending", 2, ["Did you mean --state pending?"]),
+    ("events list welcome", 2, ["Did you mean --function welcome?"]),
+    ("faults set --duplicate 0.3", 2, ["Did you mean '--duplicates'?"]),
     ("start --only firestore", 2, ["`hearth start` has no --only", "--no-functions"]),
     # Times, numbers and ids.
     ("clock advance -5m", 2, ["-5m", "only forward", "such as 5m"]),
@@ -76,6 +126,7 @@ def is_refused(done, code, *words):
     ("logs --level warn", 2, ["Did you mean warning?"]),
     ("logs --since yesterday", 2, ["--since is a time"]),
     ("events list --state ded", 2, ["--state is \"ded\"", "Did you mean dead?"]),
+    ("events list --state dead,failed", 2, ["takes one state", "once for each"]),
     ("events retry --all --state pending", 2, ["--state is \"pending\"", "failed, dead"]),
     ("enqueue q --in soon", 2, ["--in is \"soon\"", "5m"]),
     ("enqueue q --at noon", 2, ["--at is \"noon\"", "2026-12-01T08:00:00Z"]),
@@ -99,6 +150,11 @@ def is_refused(done, code, *words):
     ("call echo --data --as tina", 2, ["--data is not JSON", "--as"]),
     ("call echo --data --admin", 2, ["--data is not JSON", "--admin"]),
     ("call echo --data", 2, ["Missing value for '--data"]),
+    ("call echo --data nofile.json", 2, ["is not JSON", "To read a file: --data @nofile.json"]),
+    ("call echo --data a=5", 2, ["is not JSON", "--data '{\"a\": 5}'"]),
+    ("auth claims tina role=trainer", 2, ["must be a JSON object", "'{\"role\": \"trainer\"}'"]),
+    ("fire f", 2, ["Give --document PATH, or --event FILE"]),
+    ("fire f --document a/b", 2, ["Give --data, --before or both"]),
     # A number below 0 is JSON, so that only the suite is missing.
     ("call echo --data -5", 3, ["No running suite found"]),
     ("enqueue q --data -5", 3, ["No running suite found"]),
@@ -148,6 +204,15 @@ def test_a_firebase_json_that_is_not_json_is_named_with_the_place(tmp_path):
 @pytest.mark.parametrize("command, code, words", [
     # Names that do not exist.
     ("call eco", 1, ["No function eco is deployed", "Did you mean echo?", "Callables: "]),
+    ("call us-central1/echo", 1, ["Did you mean echo?"]),
+    ("call http://127.0.0.1:5001/demo-gym/us-central1/echo", 1, ["Did you mean echo?"]),
+    ("fire echo", 1, ["echo takes no events", "`hearth call echo`"]),
+    ("fire countTask", 1, ["takes no events", "`hearth enqueue countTask`"]),
+    ("fire recordTick", 1, ["takes no events", "`hearth functions run recordTick`"]),
+    ("fire recordWirte", 1, ["Did you mean recordWrite?"]),
+    ("fire recordWrite", 2, ["Give --document PATH"]),
+    ("functions run echo", 1, ["echo has no schedule", "`hearth call echo`"]),
+    ("call slowEcho --data {\"data\":{}}", 1, ["INVALID_ARGUMENT", "adds {\"data\": …} itself"]),
     ("call countTask", 1, ["countTask is not a callable", "hearth enqueue countTask"]),
     ("fire recordWirte --document a/b --data {}", 1, ["Did you mean recordWrite?"]),
     ("enqueue countTsk", 1, ["Did you mean countTask?", "take tasks: countTask, failTask"]),
@@ -279,6 +344,51 @@ def test_a_crash_is_reported_at_once_with_a_stack(sample):
         lambda: "SampleFaults.swift:" in sample.cli("logs", "trap", "--level", "error").stdout,
         "the stack is not logged")
     assert took < 5, f"the caller waited {took:.1f} s"
+
+
+def test_a_task_without_data_is_said_to_have_null(sample):
+    done = sample.cli("enqueue", "countTask")
+    assert done.returncode == 0 and " for countTask with null data (--data gives " in done.stdout
+    sample.settle()
+
+
+def test_an_event_of_another_number_is_not_suggested(sample):
+    assert sample.cli("enqueue", "countTask", "--data", '{"n": 5}').returncode == 0
+    sample.settle()
+    refused = sample.cli("events", "show", "999999.0.countTask")
+    is_refused(refused, 1, "No event 999999.0.countTask is known")
+    assert "Did you mean" not in refused.stderr
+
+
+def test_the_failure_of_a_fired_event_ends_without_an_empty_line(sample):
+    failed = sample.cli(
+        "fire", "recordWrite", "--document", "things/a", "--data", '{"n": "x"}')
+    is_refused(failed, 1, "recordWrite failed", "'n' is a string")
+    assert failed.stderr == failed.stderr.rstrip() + "\n"
+
+
+def test_an_empty_user_is_named(tmp_path):
+    is_refused(run(tmp_path, "call", "f", "--as", ""), 2, "--as is empty", "such as tina")
+
+
+def test_a_file_of_users_is_no_export(tmp_path):
+    (tmp_path / "users.json").write_text('{"users": [{"localId": "tina"}]}', encoding="utf-8")
+    is_refused(
+        run(tmp_path, "import", "users.json"), 2, "users.json is a list of users",
+        "emulators:export DIR --only auth", "`hearth auth create`")
+
+
+def test_doctor_names_the_suite_of_another_folder_that_has_the_ports(sample, tmp_path):
+    services = sample.hub("GET", "/hearth/v1/suite").json()["services"]
+    (tmp_path / "firebase.json").write_text(json.dumps({
+        "emulators": {name: {"port": at["port"]} for name, at in services.items()},
+    }), encoding="utf-8")
+    (tmp_path / ".firebaserc").write_text(
+        json.dumps({"projects": {"default": "demo-other"}}), encoding="utf-8")
+    done = run(tmp_path, "doctor", HEARTH_TOKEN=sample.token)
+    assert f"a suite of project {PROJECT}, process " in done.stdout
+    assert "`hearth start --free-ports`" in done.stdout
+    assert "in use by another program" not in done.stdout
 
 
 def test_a_task_is_enqueued_and_runs_when_it_is_due(sample):

@@ -65,6 +65,49 @@ struct WrongCommandLineTests {
   }
 
   @Test(
+    "Only a close name of an option is suggested, whatever the parser suggests or complains of",
+    arguments: [
+      ("start --prot 1", "'--prot'. Did you mean '--import'?\nUsage: u", "'--prot'\nUsage: u"),
+      (
+        "start --firestore 1", "'--firestore'\nUsage: u",
+        "'--firestore'. Did you mean '--firestore-port'?\nUsage: u"
+      ),
+      ("call f --at x", "'--at'. Did you mean '--hub'?", "'--at'. Did you mean '--as'?"),
+    ]
+  )
+  func unknownOption(line: String, suggestion: String, words: String) {
+    #expect(explanation(line, "Error: Unknown option \(suggestion)")?.hasSuffix(words) == true)
+    let hidden = explanation("faults set --duplicate 1", "Error: Give --duplicates or others.")
+    #expect(hidden == "Error: Unknown option '--duplicate'. Did you mean '--duplicates'?")
+  }
+
+  @Test("An option that another tool has, and a word without its option, have an answer")
+  func foreignOptions() {
+    let port = explanation("start --port 9000", "Error: Unknown option '--port'.")
+    #expect(port?.contains("--firestore-port") == true)
+    let user = explanation("call echo tina", "Error: Unexpected argument 'tina'")
+    #expect(user?.hasSuffix("Did you mean --as tina?") == true)
+    let early = explanation("--hub x:1 functions list", "Error: Unknown option '--hub'")
+    #expect(early == "Options stand after the command: `hearth functions list --hub x:1`.")
+    #expect(explanation("logs a b", "Error: Unexpected argument 'b'") == nil)
+  }
+
+  @Test("A text such as a=b becomes the JSON that was meant, quoted for the shell")
+  func assignments() {
+    #expect(JSONInput.shellObject(of: "role=trainer") == #"'{"role": "trainer"}'"#)
+    #expect(JSONInput.shellObject(of: "n=5") == #"'{"n": 5}'"#)
+    #expect(JSONInput.shellObject(of: "a=it's") == #"'{"a": "it'\''s"}'"#)
+    #expect(JSONInput.shellObject(of: "role") == #"'{"key": "value"}'"#)
+  }
+
+  @Test("Only a time that is missing in a document is explained")
+  func times() {
+    #expect(Fire.hint(on: "'at' is a string, not a date.").contains("$timestamp"))
+    #expect(Fire.hint(on: "'at' is a string, not a timestamp").contains("$timestamp"))
+    #expect(Fire.hint(on: "'n' is a string, not an integer").isEmpty)
+  }
+
+  @Test(
     "What the parser explains well stays as it is",
     arguments: [
       ("start --nonsense", "Error: Unknown option '--nonsense'"),

@@ -6,6 +6,7 @@ import FunctionLogs
 import HTTPMessages
 import Identifiers
 import Identity
+import JSONText
 import Manifests
 import OutboundHTTP
 
@@ -74,6 +75,9 @@ struct Call: AsyncParsableCommand {
 
   func validate() throws {
     guard !(admin && user != nil) else { throw ValidationError("Give --as or --admin, not both.") }
+    guard user != "" else {
+      throw ValidationError("--as is empty; give a user id such as tina.")
+    }
     guard claims == nil || user != nil else {
       throw ValidationError("--claims are those of a user; give --as, too.")
     }
@@ -107,7 +111,7 @@ struct Call: AsyncParsableCommand {
       }
     } catch let failure as CallFailure {
       guard failure.isHidden, let reason = await reason(of: trace, client) else {
-        throw CommandError(failure.text)
+        throw CommandError(failure.text + (try Self.hint(on: failure, data)))
       }
       throw CommandError(failure.text + "\n" + reason)
     }
@@ -123,6 +127,8 @@ struct Call: AsyncParsableCommand {
 
   /// A function's error for its caller.
   private struct CallFailure: Error {
+    /// The name of the error's status, such as `NOT_FOUND`.
+    var status: String
     /// True if the caller is not told what went wrong, as for every error but a `CallableError`.
     var isHidden: Bool
     var text: String
@@ -209,7 +215,19 @@ struct Call: AsyncParsableCommand {
     let message = error["message"] as? String ?? ""
     var text = "\(status): \(message)".indented(by: 2)
     if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
-    throw CallFailure(isHidden: status == "INTERNAL" && message == "INTERNAL", text: text)
+    throw CallFailure(
+      status: status,
+      isHidden: status == "INTERNAL" && message == "INTERNAL",
+      text: text
+    )
+  }
+
+  /// Returns a line on the envelope of a request, if it was part of the data of a refused call.
+  private static func hint(on failure: CallFailure, _ data: [UInt8]) throws -> String {
+    guard failure.status == "INVALID_ARGUMENT",
+      try jsonMembersInOrder(of: data)?.map(\.name) == ["data"]
+    else { return "" }
+    return "\n`hearth call` adds {\"data\": …} itself; give --data only what stands in it."
   }
 
   private static func pretty(_ json: Any) throws -> String {

@@ -38,10 +38,19 @@ struct Doctor: AsyncParsableCommand {
       findings += try await health(of: running, files)
     } else {
       findings.append(rules(files))
+      let other = await otherSuite(files)
       findings.append(
-        Finding("suite", .note, "none is running; `hearth start` starts one")
+        other.map { other in
+          Finding(
+            "suite",
+            .fix,
+            "none of this folder is running, and a suite of project \(other.project), process "
+              + "\(other.pid), has its ports; `hearth start --free-ports` starts one beside it"
+          )
+        } ?? Finding("suite", .note, "none is running; `hearth start` starts one")
       )
-      findings += Machine.ports(files.emulators.ports)
+      let taken = other.map { Set($0.services.values.map(\.port)) } ?? []
+      findings += Machine.ports(files.emulators.ports, except: taken)
     }
     Terminal.print(
       Terminal.table(
@@ -53,6 +62,19 @@ struct Doctor: AsyncParsableCommand {
     guard broken == 0 else {
       throw CommandError("\(broken) problem\(broken == 1 ? "" : "s").")
     }
+  }
+
+  /// Returns the suite of another project or folder that has the hub's port; nil if none has.
+  private func otherSuite(_ files: ProjectFiles) async -> SuiteDescription? {
+    let host = files.emulators.hosts[.hub] ?? "127.0.0.1"
+    guard
+      let port = files.emulators.ports[.hub] ?? SuiteConfiguration.defaultPorts[.hub], port != 0
+    else { return nil }
+    // Whatever else answers there is only another program.
+    guard
+      case .running(let suite) = try? await ControlClient(address: "\(host):\(port)").suite()
+    else { return nil }
+    return suite
   }
 
   /// A line of the report.

@@ -101,8 +101,11 @@ struct Enqueue: AsyncParsableCommand {
     let created = try JSONDecoder().decode(Created.self, from: Data(response.body))
     let id = created.name.split(separator: "/").last.map(String.init) ?? created.name
     let due = delay == nil && time == nil ? "" : ", due \(created.scheduleTime)"
+    let isNull = String(decoding: data, as: UTF8.self) == "null"
+    let content = isNull ? " with null data (--data gives others)" : ""
     Terminal.printLine(
-      "Enqueued task \(id) for \(queue)\(due); `hearth events list --function \(queue)` shows it"
+      "Enqueued task \(id) for \(queue)\(content)\(due); "
+        + "`hearth events list --function \(queue)` shows it"
     )
   }
 

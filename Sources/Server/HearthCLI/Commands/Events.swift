@@ -96,6 +96,12 @@ extension Events {
   /// Throws a usage failure unless a state is nil or known.
   static func check(state: String?, among states: [String]) throws {
     guard let state, !states.contains(state) else { return }
+    let parts = state.split(separator: ",").map(String.init)
+    guard parts.count < 2 || !parts.allSatisfy(states.contains) else {
+      throw ValidationError(
+        "--state is \"\(state)\", and takes one state; run the command once for each."
+      )
+    }
     throw ValidationError(
       "--state is \"\(state)\".\(NearestName.question(state, among: states)) "
         + "States: \(states.joined(separator: ", "))."
@@ -116,7 +122,12 @@ extension ControlClient {
       guard ["NOT_FOUND", "INVALID_ARGUMENT"].contains(failure.status) else { throw failure }
       // Without the list, the failure has no question.
       let known = try? await get("/hearth/v1/events?limit=1000", as: [EventDescription].self)
-      failure.message += NearestName.question(id, among: (known ?? []).map(\.id))
+      // An event of another number is another event, however alike the ids are.
+      let number = id.prefix { $0 != "." } + "."
+      let near = (known ?? []).map(\.id).filter { $0.hasPrefix(number) }
+      failure.message +=
+        near.count == 1
+        ? " Did you mean \(near[0])?" : NearestName.question(id, among: near)
       throw failure
     }
   }

@@ -46,21 +46,37 @@ struct Fire: AsyncParsableCommand {
   var before: String?
 
   func validate() throws {
-    if event != nil {
-      guard document == nil, after == nil, before == nil else {
-        throw ValidationError("Give --event, or --document with --data or --before.")
-      }
-      return
+    guard event == nil || (document == nil && after == nil && before == nil) else {
+      throw ValidationError("Give --event, or --document with --data or --before.")
     }
+  }
+
+  /// The complaint of missing options; nil if none are missing.
+  ///
+  /// It is not for `validate`, because a function of another kind takes none of the options.
+  private var missingOptions: String? {
+    guard event == nil else { return nil }
     guard document != nil else {
-      throw ValidationError("Give --document PATH, or --event FILE for other events.")
+      return "Give --document PATH, or --event FILE for other events than documents'."
     }
-    guard after != nil || before != nil else {
-      throw ValidationError("Give --data, --before or both.")
+    return after == nil && before == nil ? "Give --data, --before or both." : nil
+  }
+
+  /// Throws unless the function is deployed and takes events.
+  private func checkFunction(_ client: ControlClient) async throws {
+    let functions = try await FunctionNames(client)
+    guard let function = functions[name] else { throw functions.unknown(name) }
+    guard function.kind == .trigger else {
+      throw CommandError("\(name) takes no events: \(Call.invocationHint(function))")
     }
   }
 
   func run() async throws {
+    if let missingOptions {
+      // Without a suite, the options are all that is known to be wrong.
+      if let client = try? await suite.connect() { try await checkFunction(client) }
+      throw CommandError("\(missingOptions) See `hearth fire --help`.", .usage)
+    }
     var members: [String] = []
     if let document { members.append("\"document\":\(jsonQuoted(document))") }
     let file = event.map { $0 == "-" ? $0 : "@\($0)" }
@@ -73,7 +89,7 @@ struct Fire: AsyncParsableCommand {
       members.append("\"\(key)\":\(String(decoding: json, as: UTF8.self))")
     }
     let client = try await suite.connect()
-    try await FunctionNames(client).check([name])
+    try await checkFunction(client)
     let reply = try await client.data(
       "POST",
       "/hearth/v1/functions/\(name.percentEncoded)/fire",
@@ -81,10 +97,17 @@ struct Fire: AsyncParsableCommand {
     )
     let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
     guard outcome.succeeded else {
-      throw CommandError(
-        "\(name) failed: \((outcome.error ?? "no reason given").indented(by: 2))"
-      )
+      let error = (outcome.error ?? "no reason given")
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+      let hint = event == nil ? Self.hint(on: error) : ""
+      throw CommandError("\(name) failed: \(error.indented(by: 2))\(hint)")
     }
     Terminal.print("\(name) succeeded in \(outcome.milliseconds) ms")
+  }
+
+  /// Returns a line on how a document's time is written, if its lack made the function fail.
+  static func hint(on error: String) -> String {
+    let isTime = ["a date", "a timestamp"].contains { error.contains("is a string, not \($0)") }
+    return isTime ? "\nWrite a time as {\"$timestamp\": \"2026-12-01T18:00:00Z\"}." : ""
   }
 }

@@ -137,7 +137,7 @@ extension Functions {
         for assignment in assignments {
           let (name, given) = Self.parts(of: assignment)
           // Nobody should type a value for nothing.
-          try convertingErrors { try LocalConfiguration.check(name) }
+          try Self.check(name)
           let value = try given ?? enteredValue(of: name)
           let file = try convertingErrors {
             try configuration.set(name, to: value, isSecret: secret)
@@ -145,6 +145,20 @@ extension Functions {
           Terminal.note("\(name) is set in \(file).")
         }
         Terminal.note(Config.advice)
+      }
+
+      /// Throws unless a name is one of variables; proposes one for the dots and hyphens of others.
+      private static func check(_ name: String) throws {
+        do {
+          try LocalConfiguration.check(name)
+        } catch let error as DeploymentError {
+          let proposal = String(
+            name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" }
+          )
+          // A proposal that is refused, too, is of no use.
+          let isFine = proposal != name && (try? LocalConfiguration.check(proposal)) != nil
+          throw CommandError(error.message + (isFine ? " Did you mean \(proposal)?" : ""))
+        }
       }
 
       /// Splits an assignment at its first `=`, which a combining mark may follow.
@@ -171,7 +185,8 @@ extension Functions {
               + ", so nothing was changed. "
               + (secret
                 ? "`hearth functions config unset --secret \(name)` removes a secret."
-                : "`hearth functions config set \(name)=` makes a variable empty.")
+                : "Give \(name)=VALUE, or the value on standard input; "
+                  + "`hearth functions config set \(name)=` makes a variable empty.")
           )
         }
         return String(text)

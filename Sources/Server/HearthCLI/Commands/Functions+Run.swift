@@ -24,7 +24,11 @@ extension Functions {
     func run() async throws {
       struct Reply: Decodable { var id: String }
       let client = try await suite.connect()
-      try await FunctionNames(client).check([name])
+      let functions = try await FunctionNames(client)
+      guard let function = functions[name] else { throw functions.unknown(name) }
+      guard function.kind == .schedule else {
+        throw CommandError("\(name) has no schedule: \(Call.invocationHint(function))")
+      }
       let path = "/hearth/v1/functions/\(name.percentEncoded)/run"
       let reply = try JSONDecoder().decode(
         Reply.self,

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import JSONText
 
 /// `hearth import`: reads an export into the running suite.
 struct Import: AsyncParsableCommand {
@@ -54,6 +55,7 @@ struct Import: AsyncParsableCommand {
       let data = try? Data(contentsOf: URL(filePath: folder))
     {
       try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")
+      try Self.checkIsNotUsers(Array(data), name: folder)
     }
     let client = try await suite.connect()
     let order = ImportOrder(
@@ -72,6 +74,20 @@ struct Import: AsyncParsableCommand {
       throw CancellationError()
     }
     Terminal.print(Self.text(summary))
+  }
+
+  /// Throws a usage failure for the file that `firebase auth:export` writes.
+  private static func checkIsNotUsers(_ json: [UInt8], name: String) throws {
+    guard let members = try jsonMembersInOrder(of: json), members.map(\.name) == ["users"],
+      members[0].value.first == UInt8(ascii: "[")
+    else { return }
+    throw CommandError(
+      """
+      \(name) is a list of users, which is no export. Users are imported with the folder of \
+      `firebase emulators:export DIR --only auth`; `hearth auth create` creates single ones.
+      """,
+      .usage
+    )
   }
 
   /// Shows the progress of a long import until cancelled: on one line for a person, else in a log.

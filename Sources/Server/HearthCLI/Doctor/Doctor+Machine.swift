@@ -167,11 +167,11 @@ extension Doctor {
     /// The minimum free disk space; a build alone needs more.
     private static let roomMin: Int64 = 256 << 20
 
-    /// Checks that each default port can be bound; called only while no suite runs.
-    static func ports(_ configured: [SuiteService: Int]) -> [Finding] {
-      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.filter { $0.value != 0 }.sorted {
-        $0.value < $1.value
-      }.map { service, port in
+    /// Checks that each default port but some can be bound; called only while no suite runs.
+    static func ports(_ configured: [SuiteService: Int], except taken: Set<Int>) -> [Finding] {
+      SuiteConfiguration.defaultPorts.merging(configured) { $1 }.filter {
+        $0.value != 0 && !taken.contains($0.value)
+      }.sorted { $0.value < $1.value }.map { service, port in
         let isFree = Self.canBind(port)
         return Finding(
           "port \(port)",

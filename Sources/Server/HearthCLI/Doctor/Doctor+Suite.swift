@@ -171,8 +171,8 @@ extension Doctor {
         Finding(
           "clock",
           .note,
-          "\(Int(clock.aheadSeconds.rounded())) s ahead of the machine's: it is \(clock.now) in the suite; "
-            + "a restart sets it back"
+          "\(TimeSpan.text(clock.aheadSeconds)) ahead of the machine's: it is \(clock.now) in the "
+            + "suite; a restart sets it back"
         )
       )
     }

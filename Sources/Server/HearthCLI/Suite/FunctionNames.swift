@@ -12,7 +12,10 @@ struct FunctionNames {
     functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
   }
 
-  func contains(_ name: String) -> Bool { functions.contains { $0.name == name } }
+  func contains(_ name: String) -> Bool { self[name] != nil }
+
+  /// The function of a name; nil if none is deployed.
+  subscript(name: String) -> FunctionDescription? { functions.first { $0.name == name } }
 
   /// Throws unless functions of all names are deployed.
   func check(_ names: some Sequence<String>) throws {
@@ -39,7 +42,12 @@ struct FunctionNames {
       )
     }
     // A name of another kind is worth asking for, too: the next answer says how it is run.
-    let question = NearestName.question(name, among: functions.map(\.name).sorted())
+    // The last part of a URL or a path is the name.
+    let last = name.split(separator: "/").last.map(String.init) ?? name
+    let question =
+      last != name && contains(last)
+      ? " Did you mean \(last)?"
+      : NearestName.question(last, among: functions.map(\.name).sorted())
     return CommandError(
       "No function \(name) is deployed.\(question) \(nouns.many): \(known.joined(separator: ", "))."
     )

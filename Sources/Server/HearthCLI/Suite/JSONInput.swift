@@ -26,9 +26,30 @@ enum JSONInput {
       bytes,
       name: isTyped
         ? option : text == "-" ? "\(option): standard input" : "\(option): \(text.dropFirst())",
-      remedy: isTyped ? "Quote it for the shell: \(option) '{\"key\": \"value\"}'" : "Correct it."
+      remedy: isTyped ? remedy(for: text, option: option) : "Correct it."
     )
     return bytes
+  }
+
+  /// Returns the form to type in place of a text that is not JSON.
+  private static func remedy(for text: String, option: String) -> String {
+    let isPath = text.hasSuffix(".json") || FileManager.default.fileExists(atPath: text)
+    return isPath && !text.isEmpty
+      ? "To read a file: \(option) \(ForeignCommand.quoted("@" + text))"
+      : "Quote it for the shell: \(option) \(shellObject(of: text))"
+  }
+
+  /// Returns the object of a text such as `role=trainer`, in quotes for the shell.
+  ///
+  /// For any other text, it is an example.
+  static func shellObject(of text: String, example: String = #"{"key": "value"}"#) -> String {
+    let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+    guard parts.count == 2, let name = parts.first, let value = parts.last,
+      name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" })
+    else { return "'\(example)'" }
+    // Numbers, true and false are JSON as they are.
+    let isJSON = (try? check(Array(value.utf8), name: "", remedy: "")) != nil
+    return ForeignCommand.quoted("{\(jsonQuoted(name)): \(isJSON ? value : jsonQuoted(value))}")
   }
 
   /// Throws a failure with the place of the error unless a text is JSON.
@@ -50,9 +71,10 @@ enum JSONInput {
 
   /// Throws a usage failure unless a text is a JSON object.
   static func checkObject(_ text: String, option: String) throws {
-    let remedy = #"Write it as '{"role": "trainer"}'."#
+    let form = shellObject(of: text, example: #"{"role": "trainer"}"#)
+    let remedy = "Write it as \(form)."
     let bytes = Array(text.utf8)
-    try check(bytes, name: "\(option) must be a JSON object, and", remedy: remedy)
+    try check(bytes, name: "\(option) must be a JSON object; this text", remedy: remedy)
     guard try jsonMembersInOrder(of: bytes) != nil else {
       throw CommandError("\(option) must be a JSON object. \(remedy)", .usage)
     }
