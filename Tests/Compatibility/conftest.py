@@ -127,16 +127,20 @@ def start_openai_stub():
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def limited(limits, command):
+    """A command under the shell's `ulimit`; a `preexec_fn` would run gRPC's code after a fork."""
+    return ["sh", "-c", f'{limits}; exec "$@"', "sh", *command] if limits else command
+
+
 @contextlib.contextmanager
-def started(folder, *options, ephemeral=True, **process_options):
+def started(folder, *options, ephemeral=True, limits="", **process_options):
     """A suite that serves the project in a folder; at the end it has to stop within seconds."""
     if ephemeral:
         options = ("--ephemeral", *options)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
-        [hearth(), "start", "--json", "--project", PROJECT,
-         *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
-           for flag in (f"--{name}-port", "0")], *options],
+        limited(limits, [hearth(), "start", "--json", "--project", PROJECT, "--free-ports",
+                         *options]),
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
     line = process.stdout.readline()
     assert line, "the suite ended before it was ready; its output is above"

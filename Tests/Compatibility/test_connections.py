@@ -1,7 +1,6 @@
 """Many connections and few descriptors: whoever merely holds connections keeps nobody else out."""
 
 import contextlib
-import resource
 import socket
 import subprocess
 import threading
@@ -18,11 +17,7 @@ FILES = 1024
 def suite(tmp_path_factory):
     """A suite that may have no more files open than Linux usually allows."""
     folder = tmp_path_factory.mktemp("connections")
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
-
-    with conftest.started(folder, "--executable", SAMPLE, preexec_fn=limit,
+    with conftest.started(folder, "--executable", SAMPLE, limits=f"ulimit -n {FILES}",
                           stderr=open(folder / "log", "w", encoding="utf-8")) as suite:
         suite.log = folder / "log"
         yield suite
@@ -82,8 +77,8 @@ def test_six_hundred_calls_at_once_are_all_answered(suite):
 
 
 def test_the_limit_is_raised_as_far_as_the_system_allows(tmp_path):
-    with conftest.started(tmp_path, "--no-functions", preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_NOFILE, (FILES, 4096))) as suite:
+    with conftest.started(tmp_path, "--no-functions",
+                          limits=f"ulimit -Sn {FILES}; ulimit -Hn 4096") as suite:
         limits = subprocess.run(["cat", f"/proc/{suite.process.pid}/limits"], capture_output=True,
                                 text=True, check=True).stdout
         [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]

@@ -2,13 +2,11 @@
 
 import json
 import pathlib
-import resource
-import signal
 import subprocess
 
 import pytest
 import requests
-from conftest import PROJECT, Suite, hearth
+from conftest import PROJECT, Suite, hearth, limited
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 from google.cloud.firestore_v1.vector import Vector
@@ -22,15 +20,13 @@ def start(tmp_path):
     """Starts further suites, each with data of its own."""
     running = []
 
-    def start(*arguments, **options):
+    def start(*arguments, limits=""):
         folder = tmp_path / f"suite-{len(running)}"
         folder.mkdir()
         process = subprocess.Popen(
-            [hearth(), "start", "--ephemeral", "--json", "--no-functions", "--project", PROJECT,
-             *[flag for name in ("hub", "functions", "firestore", "vectors")
-               for flag in (f"--{name}-port", "0")], *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=open(folder / "log", "w"), cwd=folder, text=True,
-            **options)
+            limited(limits, [hearth(), "start", "--ephemeral", "--json", "--no-functions",
+                             "--project", PROJECT, "--free-ports", *map(str, arguments)]),
+            stdout=subprocess.PIPE, stderr=open(folder / "log", "w"), cwd=folder, text=True)
         running.append(process)
         line = process.stdout.readline()
         assert line, (folder / "log").read_text()
@@ -137,12 +133,8 @@ def test_a_relative_directory_lies_in_the_data_folder(suite):
 
 
 def test_a_full_disk_fails_the_export_and_keeps_the_old_one(start, monkeypatch, tmp_path):
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
-
     folder = tmp_path / "seed"
-    suite = start("--export-on-exit", folder, preexec_fn=limit)
+    suite = start("--export-on-exit", folder, limits="trap '' XFSZ; ulimit -f 8192")
     db = client(suite, monkeypatch)
     db.document("a/b").set({"n": 1})
     assert suite.cli("export", str(folder)).returncode == 0
