@@ -12,6 +12,19 @@ import TestSupport
 
 @Suite("Reading and loading everything")
 struct PageTests {
+  @Test("Documents are loaded in the order of their names, of several with one name the last")
+  func loadOrder() async throws {
+    let fixture = StoreFixture()
+    let documents = [("c/b", 1), ("c/a", 2), ("c/b", 3)].map { path, number in
+      document(path, ["n": .integer(number)])
+    }
+    let count = try await fixture.store.load(documents, into: database, recordsEvents: true)
+    #expect(count == 2)
+    #expect(try await fixture.get("c/b") == ["n": .integer(3)])
+    let changes = try await fixture.events().flatMap(\.changes)
+    #expect(changes.map(\.name.path.description) == ["c/a", "c/b"])
+  }
+
   @Test("A long read that an import interrupts begins anew, unless its time was asked for")
   func interrupted() async throws {
     let fixture = StoreFixture(

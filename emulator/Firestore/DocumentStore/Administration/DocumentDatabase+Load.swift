@@ -41,18 +41,27 @@ extension DocumentDatabase {
 
   /// Returns the changes that store these documents; of several with one name, the last counts.
   private func changes(_ documents: [FirestoreDocument]) async throws -> [DocumentChange] {
-    let wanted = Dictionary(documents.map { ($0.name, $0) }) { $1 }
+    let wanted = Self.inOrder(documents)
     return try await storage.read { snapshot in
       let reader = SnapshotReader(snapshot)
       var changes: [DocumentChange] = []
-      for (name, after) in wanted.sorted(by: { $0.key < $1.key }) {
-        let before = try reader.document(name)
+      for after in wanted {
+        let before = try reader.document(after.name)
         if before != after {
-          changes.append(DocumentChange(name: name, before: before, after: after))
+          changes.append(DocumentChange(name: after.name, before: before, after: after))
         }
       }
       return changes
     }
+  }
+
+  /// Returns the documents ordered by name, of several with one name the last.
+  private static func inOrder(_ documents: [FirestoreDocument]) -> [FirestoreDocument] {
+    // Most exports are in this order, and sorting takes a quarter of the time of an import.
+    let isInOrder = zip(documents, documents.dropFirst()).allSatisfy { $0.name < $1.name }
+    guard !isInOrder else { return documents }
+    let last = Dictionary(documents.map { ($0.name, $0) }) { $1 }
+    return last.keys.sorted().compactMap { last[$0] }
   }
 
   private func submit(
