@@ -236,6 +236,16 @@ def test_a_setting_that_cannot_be_is_refused_with_what_it_must_be(tmp_path, name
     assert words in refusal and name in refusal
 
 
+def test_a_deployment_names_a_mistake_made_in_firebase_json_since_the_start(tmp_path):
+    settings(tmp_path)
+    with begun(tmp_path, "--free-ports"):
+        (tmp_path / "firebase.json").write_text('{"functions": {"source": ".",}}', encoding="utf-8")
+        deployed = subprocess.run([hearth(), "deploy"], cwd=tmp_path, capture_output=True, text=True,
+                                  timeout=60, check=False)
+    assert deployed.returncode == 1
+    assert "firebase.json" in deployed.stderr and "not JSON" in deployed.stderr
+
+
 def test_commands_find_the_project_in_a_parent_folder(tmp_path):
     settings(tmp_path, **own_ports())
     (tmp_path / ".firebaserc").write_text('{"projects": {"default": "demo-upward"}}',

@@ -129,7 +129,7 @@ struct DebuggerJourneyTests {
     #expect(try await client.version() == "1")
   }
 
-  @Test("It waits for a suite that is away, and ends with a word where there has never been one")
+  @Test("It waits for a suite that is away, takes the new one's time, and ends with a word where there has never been one")
   func noSuite() async throws {
     let project = try JourneyProject()
     let first = try SuiteProcess(project)
@@ -138,11 +138,15 @@ struct DebuggerJourneyTests {
     let hubPort = first.description.services["hub"].map { "\($0.port)" } ?? ""
     let debuggee = try Debuggee(first, project, ["SAMPLE_VERSION": "debug"])
     try await client.waitForLog(of: "count", containing: "in process \(debuggee.pid) (debugger)")
+    try await client.advanceClock(bySeconds: 7_200)
+    #expect(try await client.clockLead() > 7_100)
     #expect(first.stop() == 0)
 
     let second = try SuiteProcess(project, ["--hub-port", hubPort])
     let again = JourneyClient(second)
     while try await again.version() != "debug" { await Task.yield() }
+    // A suite begins at the machine's time.
+    #expect(try await again.clockLead() < 60)
     #expect(debuggee.end(SIGINT) == 0)
     second.killHard()
 

@@ -254,6 +254,19 @@ struct JourneyClient: Sendable {
     return try JSONDecoder().decode(Reply.self, from: Data(reply.body)).result.version
   }
 
+  func advanceClock(bySeconds seconds: Int) async throws {
+    _ = try await send("POST", "\(hub)/hearth/v1/clock", #"{"advanceSeconds":\#(seconds)}"#)
+  }
+
+  /// Returns the seconds by which the functions' clock is ahead of this process's.
+  func clockLead() async throws -> TimeInterval {
+    struct Reply: Decodable { var result: String }
+    let reply = try await call("currentTime", data: "null")
+    let time = try JSONDecoder().decode(Reply.self, from: Data(reply.body)).result
+    return try Date(time, strategy: .iso8601.time(includingFractionalSeconds: true))
+      .timeIntervalSinceNow
+  }
+
   /// Returns once functions are deployed, because the suite listens before that.
   func waitForDeployment() async throws {
     let deadline = ContinuousClock.now.advanced(by: .seconds(60))
