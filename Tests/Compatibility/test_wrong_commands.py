@@ -116,6 +116,9 @@ def is_refused(done, code, *words):
     ("start --only firestore", 2, ["`hearth start` has no --only", "--no-functions"]),
     # Times, numbers and ids.
     ("clock advance -5m", 2, ["-5m", "only forward", "such as 5m"]),
+    ("clock advance -1h", 2, ["-1h", "only forward"]),
+    ("init backend --hearth-url foo", 2, ["foo", "the address of a repository", "https://"]),
+    ("exec --free-ports -- true", 2, ["--free-ports", "always takes free ports"]),
     ("clock advance -- -5m", 2, ["-5m", "only forward"]),
     ("clock advance 5 minutes", 2, ["neither a duration, such as 30s"]),
     ("clock advance 5", 2, ["neither a duration", "30s"]),

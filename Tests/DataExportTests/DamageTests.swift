@@ -142,6 +142,14 @@ struct DamageTests {
     #expect(try await refusal()?.statusCode == .notFound)
   }
 
+  @Test("Metadata that are not JSON are reported with the line and the column")
+  func brokenMetadata() async throws {
+    let file = path + "/firestore_export/firestore_export.overall_export_metadata"
+    try "{\n  \"version\": 1,,\n}".write(toFile: file, atomically: true, encoding: .utf8)
+    let message = try #require(try await refusal()).statusMessage
+    #expect(message.hasPrefix("\(file) is not JSON: line 2, column 15: "), "\(message)")
+  }
+
   @Test("A folder without an export is not found")
   func noExport() async throws {
     let other = try TemporaryFolder()

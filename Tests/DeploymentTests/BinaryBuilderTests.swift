@@ -26,6 +26,7 @@ struct FunctionsBuilderTests {
       *--show-bin-path*) echo \(source.path); echo 'warning: /other' >&2 ;;
       *)
         echo Compiling
+        case "$*" in *wrong*) echo "error: no product named 'wrong'" >&2; exit 1 ;; esac
         [ -e \(source.path("fail")) ] && { echo 'x.swift:1:1: error: no such thing'; exit 1; }
         head -c 300000 /dev/zero | tr '\\0' x
         exit 0 ;;
@@ -71,6 +72,14 @@ struct FunctionsBuilderTests {
     let error = await #expect(throws: DeploymentError.self) { try await build() }
 
     #expect(error?.message == "The build of one failed:\nx.swift:1:1: error: no such thing")
+  }
+
+  @Test("A product that the package lacks is reported with those that it has")
+  func wrongProduct() async throws {
+    let error = await #expect(throws: DeploymentError.self) { try await build(product: "wrong") }
+
+    #expect(error?.message.contains("no product wrong, which firebase.json names") == true)
+    #expect(error?.message.hasSuffix("its executable products: one.") == true)
   }
 
   @Test("Several executables need a choice, none needs one to be added")

@@ -129,7 +129,7 @@ struct DebuggerJourneyTests {
     #expect(try await client.version() == "1")
   }
 
-  @Test("It waits for a suite that is away, takes the new one's time, and ends with a word where there has never been one")
+  @Test("It waits for a suite that is away and takes the new one's time; without any it ends")
   func noSuite() async throws {
     let project = try JourneyProject()
     let first = try SuiteProcess(project)

@@ -137,7 +137,11 @@ struct ExportSource: Sendable {
     do {
       return try JSONDecoder().decode(Metadata.self, from: Data(text))
     } catch {
-      throw StatusError.invalidArgument("\(path) holds no metadata of an export: \(error)")
+      // What is not even JSON is reported with its place.
+      _ = try TaggedJSON.parse(text, at: path)
+      throw StatusError.invalidArgument(
+        "\(path) is JSON, but not the metadata of an export; copy the whole folder again."
+      )
     }
   }
 

@@ -61,6 +61,13 @@ struct BinaryBuilder: Sendable {
       onLine: progress
     )
     guard result.succeeded else {
+      if result.tail.contains(where: { $0.contains("error: no product named '\(product)'") }) {
+        let names = try await executables(of: path).joined(separator: ", ")
+        throw DeploymentError(
+          "\(path) has no product \(product), which firebase.json names as functions.product; its "
+            + "executable products: \(names)."
+        )
+      }
       // The compiler repeats each error below the source line.
       let errors = result.tail.filter { $0.contains("error:") && !$0.contains("`- error:") }
       let words = errors.isEmpty ? result.tail.suffix(Self.wordsMax) : errors.suffix(Self.wordsMax)
@@ -84,6 +91,18 @@ struct BinaryBuilder: Sendable {
   }
 
   private func onlyExecutable(of path: String) async throws -> String {
+    let names = try await executables(of: path)
+    guard names.count == 1, let name = names.first else {
+      throw DeploymentError(
+        "\(path) has \(names.count) executable products (\(names.joined(separator: ", "))); "
+          + "name one as functions.product in firebase.json."
+      )
+    }
+    return name
+  }
+
+  /// Returns the names of a package's executable products.
+  private func executables(of path: String) async throws -> [String] {
     struct Package: Decodable {
       struct Product: Decodable {
         /// The kind, which SwiftPM writes as an object with one key; its value does not matter.
@@ -112,14 +131,7 @@ struct BinaryBuilder: Sendable {
           + result.tail.suffix(Self.wordsMax).joined(separator: "\n")
       )
     }
-    let names = package.products.filter { $0.type.isExecutable }.map(\.name)
-    guard names.count == 1, let name = names.first else {
-      throw DeploymentError(
-        "\(path) has \(names.count) executable products (\(names.joined(separator: ", "))); "
-          + "name one as functions.product in firebase.json."
-      )
-    }
-    return name
+    return package.products.filter { $0.type.isExecutable }.map(\.name)
   }
 
   /// The maximum number of lines of compiler output in an error.

@@ -35,6 +35,12 @@ struct Init: AsyncParsableCommand {
     guard hearthPath == nil || hearthURL == nil else {
       throw ValidationError("Give --hearth-path or --hearth-url, not both.")
     }
+    if let hearthURL, !["://", "@", "/"].contains(where: hearthURL.contains) {
+      throw ValidationError(
+        "--hearth-url is \"\(hearthURL)\"; give the address of a repository, such as "
+          + "https://git.example.com/hearth."
+      )
+    }
     for (option, text) in [("--hearth-url", hearthURL ?? "-"), ("--hearth-branch", hearthBranch)]
     where text.isEmpty || text.contains(where: { "\"'\\".contains($0) || $0.isWhitespace }) {
       throw ValidationError("\(option) is \"\(text)\"; give one without spaces and quotes.")

@@ -29,6 +29,8 @@ enum ForeignCommand {
       Each service has a port of its own: --ui-port, --hub-port, --functions-port, \
       --firestore-port, --auth-port, --tasks-port, --vectors-port; --free-ports takes free ones.
       """
+    case ("hearth exec", "--port"), ("hearth exec", "--free-ports"):
+      "It always takes free ports; the command finds them in its environment."
     case ("hearth start", "--inspect-functions"):
       "The debugger runs the functions itself; see docs/debugging.md."
     case ("hearth", "-v"), ("hearth", "-V"): "`hearth --version` prints the version."
