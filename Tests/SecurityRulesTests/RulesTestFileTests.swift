@@ -115,6 +115,7 @@ struct RulesTestFileTests {
       (#"{"$timestamp": "2026-01-02T03:04:05Z"}"#, "timestamp.date(2026, 1, 2) < resource.data.v"),
       (#"{"$bytes": "AP8="}"#, "resource.data.v == b'\\000\\377'"),
       (#"{"$reference": "users/x"}"#, "resource.data.v == /databases/(default)/documents/users/x"),
+      (#"{"$integer": "9007199254740993"}"#, "resource.data.v == 9007199254740993"),
       (#"{"$geopoint": [1.5, -2]}"#, "resource.data.v == latlng.value(1.5, -2.0)"),
       (#"{"$double": 1}"#, "resource.data.v is float && resource.data.v == 1"),
       (#"{"$double": "NaN"}"#, "resource.data.v != resource.data.v"),
@@ -441,7 +442,7 @@ struct RulesTestFileTests {
       (
         #"{"documents": {"u/a": {"a": {"$date": 1}}}, "cases": []}"#,
         #"documents["u/a"].a.$date: is none of $timestamp, $bytes, $reference, $geopoint, "#
-          + #"$double, $vector"#
+          + #"$integer, $double, $vector"#
       ),
       (
         #"{"documents": {"u/a": {"a": {"$bytes": "?"}}}, "cases": []}"#,

@@ -22,7 +22,7 @@ package import DocumentModel
 /// paths within the `bucket`. Their `documents` are read by `firestore.get`.
 ///
 /// An object with one member stands for a value that JSON cannot represent: `$timestamp`, `$bytes`
-/// in base64, `$reference`, `$geopoint`, `$double` and `$vector`.
+/// in base64, `$reference`, `$geopoint`, `$integer`, `$double` and `$vector`.
 package struct RulesTestFile: Sendable {
   /// The result that a case expects from the rules.
   package enum Expectation: String, Sendable, CaseIterable {

@@ -189,10 +189,17 @@ struct RulesTestMember {
       guard numbers.count == 2, (-90...90).contains(numbers[0]), (-180...180).contains(numbers[1])
       else { throw mistake("must be a latitude and a longitude, such as [52.5, 13.4]") }
       return .geoPoint(GeoPoint(latitude: numbers[0], longitude: numbers[1]))
+    case "$integer":
+      guard case .string(let text) = json, let number = Int64(text) else {
+        throw mistake("must be a whole number in quotes, such as \"9007199254740993\"")
+      }
+      return .integer(number)
     case "$double": return .double(try double())
     case "$vector": return .vector(try numbers())
     default:
-      throw mistake("is none of $timestamp, $bytes, $reference, $geopoint, $double, $vector")
+      throw mistake(
+        "is none of $timestamp, $bytes, $reference, $geopoint, $integer, $double, $vector"
+      )
     }
   }
 

@@ -20,7 +20,8 @@ struct Import: AsyncParsableCommand {
 
       A JSON file has documents that were written by hand, by their paths, such as
       {"users/tina": {"name": "Tina", "born": {"$timestamp": "1990-04-01T00:00:00Z"}}}. What JSON \
-      lacks is an object of one member: $timestamp, $bytes, $reference, $geopoint, $double, $vector.
+      lacks is an object of one member: $timestamp, $bytes, $reference, $geopoint, $integer, \
+      $double, $vector.
 
         hearth import ./seed
         hearth import ./seed --replace

@@ -126,7 +126,7 @@ struct Rules: AsyncParsableCommand {
         "limit", "offset" and "collectionGroup". A case may have "documents" of its own, and a \
         "time": without one request.time is 2026-01-01T00:00:00Z. What JSON cannot say is an \
         object of one member: {"$timestamp": "2026-01-01T00:00:00Z"}, $bytes, $reference, \
-        $geopoint, $double or $vector. Exit code 1: a case came out otherwise.
+        $geopoint, $integer, $double or $vector. Exit code 1: a case came out otherwise.
 
         With --storage there are objects with their metadata instead, and "object" is what a write \
         leaves; paths are within the bucket:
