@@ -154,6 +154,12 @@ def rows(page):
         "return [...document.querySelectorAll('.list-row')].map((row) => row.innerText)")
 
 
+def loaded_rows(page):
+    """The rows once all of them are loaded; until then a row shows only "…"."""
+    texts = rows(page)
+    return None if any(text.startswith("…") for text in texts) else texts
+
+
 def test_documents_are_found_by_the_beginning_of_a_text(page, database, name):
     texts = ["How is the knee?", "How is work?", "Hello", "how is it"]
     for number, text in enumerate(texts):
@@ -180,7 +186,7 @@ def test_a_filtered_list_goes_on_behind_its_first_page(page, many):
     page.shows(f"{MANY // 2:,}")
     page.find(".virtual-list").send_keys(Keys.END)
     row(page, f"m{MANY - 1:07d}")
-    assert all(int(text.split()[0][1:]) % 2 for text in rows(page))
+    assert all(int(text.split()[0][1:]) % 2 for text in page.wait(lambda: loaded_rows(page)))
 
 
 def test_a_document_is_made_edited_and_deleted(page, database, name):
