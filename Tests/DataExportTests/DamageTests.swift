@@ -147,7 +147,7 @@ struct DamageTests {
     let file = path + "/firestore_export/firestore_export.overall_export_metadata"
     try "{\n  \"version\": 1,,\n}".write(toFile: file, atomically: true, encoding: .utf8)
     let message = try #require(try await refusal()).statusMessage
-    #expect(message.hasPrefix("\(file) is not JSON: line 2, column 15: "), "\(message)")
+    #expect(message.hasPrefix("\(file) is not JSON: line 2, column 16: "), "\(message)")
   }
 
   @Test("A folder without an export is not found")

@@ -263,8 +263,9 @@ struct JourneyClient: Sendable {
     struct Reply: Decodable { var result: String }
     let reply = try await call("currentTime", data: "null")
     let time = try JSONDecoder().decode(Reply.self, from: Data(reply.body)).result
-    return try Date(time, strategy: .iso8601.time(includingFractionalSeconds: true))
-      .timeIntervalSinceNow
+    // With or without a fraction, which the strategy of a date does not leave open.
+    let seconds = "\(time.prefix { $0 != "." && $0 != "Z" })Z"
+    return try Date(seconds, strategy: .iso8601).timeIntervalSinceNow
   }
 
   /// Returns once functions are deployed, because the suite listens before that.
