@@ -75,7 +75,7 @@ struct Init: AsyncParsableCommand {
       The package is \(starter.name), the project \(starter.project).
 
       Next:
-      \(isHere ? "" : "  cd \(Self.shellWord(folder))\n")\
+      \(isHere ? "" : "  cd \(folder.shellWord)\n")\
         swift test               the first build takes \(firstBuild), later ones seconds
         hearth start --watch     the functions beside their emulators
         hearth fire welcome --document users/tina --data '{"name": "Tina"}'
@@ -115,22 +115,10 @@ struct Init: AsyncParsableCommand {
     throw CommandError(
       """
       "\(last)" cannot be the name of a package: use \(StarterFiles.nameRule).
-      Try: hearth init \(Self.shellWord(parent + name))
+      Try: hearth init \((parent + name).shellWord)
       """,
       .usage
     )
-  }
-
-  /// Returns a word for a shell, in quotes if it needs them.
-  private static func shellWord(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-        || "_./~+,=-".utf8.contains(byte)
-    }
-    guard !isPlain else { return text }
-    return "'"
-      + text.split(separator: "'", omittingEmptySubsequences: false)
-      .joined(separator: "'\\''") + "'"
   }
 
   private func dependency() throws -> StarterFiles.Dependency {
@@ -165,7 +153,7 @@ struct Init: AsyncParsableCommand {
     let own = names.filter { ![".git", ".DS_Store"].contains($0) }.sorted()
     guard !own.isEmpty else { return false }
     let shown = own.prefix(3).joined(separator: ", ") + (own.count > 3 ? ", …" : "")
-    let inside = Self.shellWord((folder.hasSuffix("/") ? folder : folder + "/") + "functions")
+    let inside = ((folder.hasSuffix("/") ? folder : folder + "/") + "functions").shellWord
     throw CommandError(
       """
       \(path) is not empty (it has \(shown)); name a folder that is new or empty.

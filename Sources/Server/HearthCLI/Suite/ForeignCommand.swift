@@ -1,5 +1,3 @@
-import Foundation
-
 /// Commands and options of other tools, Firebase's above all, for people who still type them.
 enum ForeignCommand {
   /// Returns what to type in place of a command; nil if the word is none of another tool's.
@@ -60,24 +58,17 @@ enum ForeignCommand {
     switch command {
     case "hearth call", "hearth enqueue", "hearth fire":
       if isAssignment { return "--data \(JSONInput.shellObject(of: word))" }
-      if isJSON { return "--data \(quoted(word))" }
-      if command == "hearth call" { return "--as \(quoted(word))" }
-      return command == "hearth fire" && word.contains("/") ? "--document \(quoted(word))" : nil
+      if isJSON { return "--data \(word.shellWord)" }
+      if command == "hearth call" { return "--as \(word.shellWord)" }
+      return command == "hearth fire" && word.contains("/") ? "--document \(word.shellWord)" : nil
     case "hearth auth create":
       if isAssignment { return "--claims \(JSONInput.shellObject(of: word))" }
-      return (isJSON ? "--claims " : "--password ") + quoted(word)
+      return (isJSON ? "--claims " : "--password ") + word.shellWord
     case "hearth events", "hearth events list":
       let option = Events.states.contains(word) ? "--state" : "--function"
-      return "\(option) \(quoted(word))"
+      return "\(option) \(word.shellWord)"
     default: return nil
     }
-  }
-
-  /// Returns a word in quotes for the shell if it needs some.
-  static func quoted(_ word: String) -> String {
-    let isPlain = word.allSatisfy { $0.isLetter || $0.isNumber || "-_./:@+,=".contains($0) }
-    return isPlain && !word.isEmpty
-      ? word : "'\(word.replacingOccurrences(of: "'", with: #"'\''"#))'"
   }
 
   private static let equivalents = [

@@ -35,7 +35,7 @@ enum JSONInput {
   private static func remedy(for text: String, option: String) -> String {
     let isPath = text.hasSuffix(".json") || FileManager.default.fileExists(atPath: text)
     return isPath && !text.isEmpty
-      ? "To read a file: \(option) \(ForeignCommand.quoted("@" + text))"
+      ? "To read a file: \(option) \(("@" + text).shellWord)"
       : "Quote it for the shell: \(option) \(shellObject(of: text))"
   }
 
@@ -49,7 +49,7 @@ enum JSONInput {
     else { return "'\(example)'" }
     // Numbers, true and false are JSON as they are.
     let isJSON = (try? check(Array(value.utf8), name: "", remedy: "")) != nil
-    return ForeignCommand.quoted("{\(jsonQuoted(name)): \(isJSON ? value : jsonQuoted(value))}")
+    return ("{\(jsonQuoted(name)): \(isJSON ? value : jsonQuoted(value))}").shellWord
   }
 
   /// Throws a failure with the place of the error unless a text is JSON.

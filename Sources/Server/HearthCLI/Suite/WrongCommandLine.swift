@@ -59,7 +59,7 @@ enum WrongCommandLine {
       complaint.contains("Unknown option '\(name(of: option))'")
       || complaint.contains("nexpected argument '\(words[place])'")
     guard isRefused else { return nil }
-    let line = ([path] + (words[place...] + words[..<place]).map(ForeignCommand.quoted))
+    let line = ([path] + (words[place...] + words[..<place]).map(\.shellWord))
     return "Options stand after the command: `\(line.joined(separator: " "))`."
   }
 
@@ -80,8 +80,11 @@ enum WrongCommandLine {
   /// Returns the refusal of `clock advance -1h`, which the parser takes for the option `-h`.
   static func negativeJump(_ arguments: [String]) -> String? {
     guard arguments.starts(with: ["clock", "advance"]) else { return nil }
-    return arguments.first { $0.hasPrefix("-") && $0.dropFirst().first?.isNumber == true }
-      .map(TimeSpan.onlyForward)
+    return arguments.first(where: isNegativeNumber).map(TimeSpan.onlyForward)
+  }
+
+  private static func isNegativeNumber(_ word: String) -> Bool {
+    word.first == "-" && word.dropFirst().first.map { ("0"..."9").contains($0) } == true
   }
 
   /// Returns the explanation of a number below 0, which the parser takes for an option.
@@ -91,11 +94,8 @@ enum WrongCommandLine {
     _ complaint: String
   ) -> String? {
     guard complaint.contains("option") || complaint.contains("Missing") else { return nil }
-    let isNumber = { (word: String) in
-      word.first == "-" && word.dropFirst().first.map { ("0"..."9").contains($0) } == true
-    }
     // The number after `--data` is JSON, so the parser complains of something else.
-    let number = zip([""] + words, words).first { $0 != "--data" && isNumber($1) }?.1
+    let number = zip([""] + words, words).first { $0 != "--data" && isNegativeNumber($1) }?.1
     guard let number else { return nil }
     guard path == "hearth clock advance" else {
       return "\(number) is below 0, and no option of `\(path)` takes such a number."
@@ -115,7 +115,7 @@ enum WrongCommandLine {
       let option = ForeignCommand.option(for: word, of: path),
       !words.contains(where: { option.hasPrefix("\($0) ") })
     else { return nil }
-    return "`\(path)` takes no argument \(ForeignCommand.quoted(word)). Did you mean \(option)?"
+    return "`\(path)` takes no argument \(word.shellWord). Did you mean \(option)?"
   }
 
   /// Returns the explanation of an option that a command does not have.
