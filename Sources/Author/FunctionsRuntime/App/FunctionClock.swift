@@ -18,13 +18,21 @@ public enum FunctionClock {
   /// invocation of that worker. In tests, the tasks of the test and of its functions have the
   /// suite's time; a detached task has the system time.
   public static var now: Timestamp {
-    if let ofTest { return ofTest() }
+    if let test { return test.now() }
     let ahead = microsecondsAhead.load(ordering: .relaxed)
     return Timestamp(microseconds: Timestamp.ofWallClock.microseconds + ahead)
   }
 
   /// The clock of the test that runs the current task; nil in other tasks.
-  @TaskLocal package static var ofTest: (@Sendable () -> Timestamp)?
+  @TaskLocal package static var test: TestClock?
+
+  /// A test's clock, in a struct because Swift 6.3 crashes on a task local of a function type with
+  /// `-O`.
+  package struct TestClock: Sendable {
+    package var now: @Sendable () -> Timestamp
+
+    package init(_ now: @escaping @Sendable () -> Timestamp) { self.now = now }
+  }
 
   /// The time by which the suite that runs this process is ahead of the system clock.
   private static let microsecondsAhead = Atomic<Int64>(0)

@@ -1,4 +1,3 @@
-package import DocumentModel
 package import HTTPMessages
 package import HTTPTypes
 import Identifiers
@@ -19,7 +18,7 @@ package struct FunctionHost: FunctionInvoker {
   private let manifest: FunctionManifest
   private let credentials: CredentialReader
   private let queueing: TaskQueueing?
-  private let clock: (@Sendable () -> Timestamp)?
+  private let clock: FunctionClock.TestClock?
   private let debugFeatures: DebugFeatures
   private let requestTimeMax: Duration?
   private let makeLogger: @Sendable (_ function: String) -> Logger
@@ -41,7 +40,7 @@ package struct FunctionHost: FunctionInvoker {
     requestTimeMax: Duration? = nil,
     credentials: CredentialReader,
     tasks: (any TaskEnqueuer)? = nil,
-    clock: (@Sendable () -> Timestamp)? = nil,
+    clock: FunctionClock.TestClock? = nil,
     debugFeatures: DebugFeatures = DebugFeatures(),
     makeLogger: @escaping @Sendable (_ function: String) -> Logger = { Logger(label: $0) }
   ) throws(InvalidFunctionsError) {
@@ -250,7 +249,7 @@ package struct FunctionHost: FunctionInvoker {
       ) {
         try await InvocationDeadline.$current.withValue(end) {
           try await TaskQueueing.$current.withValue(queueing) {
-            try await FunctionClock.$ofTest.withValue(clock) {
+            try await FunctionClock.$test.withValue(clock) {
               try await withLogger(logger) { _ in try await body() }
             }
           }

@@ -41,7 +41,7 @@ final class SuiteCore: Sendable {
           app: app,
           credentials: CredentialReader(mode: .emulator),
           tasks: tasks,
-          clock: { [time = parts.time] in time.now },
+          clock: FunctionClock.TestClock { [time = parts.time] in time.now },
           makeLogger: recorder.logger(of:)
         ),
         timeouts: Dictionary(
@@ -134,7 +134,8 @@ final class SuiteCore: Sendable {
           defer { group.cancelAll() }
           let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
           return try await TaskQueueing.$current.withValue(queueing) {
-            try await FunctionClock.$ofTest.withValue({ [time] in time.now }) { try await test() }
+            let clock = FunctionClock.TestClock { [time] in time.now }
+            return try await FunctionClock.$test.withValue(clock) { try await test() }
           }
         }
       )

@@ -9,8 +9,8 @@ import PackagePlugin
 /// import one another, and that the layers are the ones in `docs/architecture.md`. It checks that
 /// no type has the name of its module or of another visible type, that every Swift file belongs to
 /// a target, and that `Sources/README.md` has each module once and names files that exist. It
-/// checks the length of comments, which the formatter does not wrap. It prints one line per finding
-/// and fails if there are any.
+/// checks the length of comments, which the formatter does not wrap, and that no task local has a
+/// function type. It prints one line per finding and fails if there are any.
 @main
 struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -27,6 +27,7 @@ struct Tidy: CommandPlugin {
     findings += ambiguousNames(in: sources)
     findings += wrongMap(of: targets, root: root)
     findings += sources.flatMap { $0.files.flatMap(\.longComments) }
+    findings += functionTaskLocals(in: sources)
     guard findings.isEmpty else {
       for finding in findings.sorted() { Diagnostics.error(finding) }
       return
@@ -81,6 +82,23 @@ struct Tidy: CommandPlugin {
         }
       }
       return findings
+    }
+  }
+
+  /// Finds task locals of a function type, on which optimized code of Swift 6.3 crashes.
+  ///
+  /// `withValue` gets no metadata of the type. A function type wrapped in a struct works, and so do
+  /// function types in other generic containers.
+  private func functionTaskLocals(in sources: [Sources]) -> [String] {
+    let files = sources.flatMap(\.files)
+    let aliases = Set(files.flatMap(\.functionAliases))
+    return files.flatMap { file in
+      file.taskLocals.filter { local in
+        local.type.contains("->") || aliases.contains { local.type.hasPrefix($0) }
+      }.map { local in
+        "\(file.path):\(local.line): the task local has a function type, on which optimized code "
+          + "crashes; wrap it in a struct"
+      }
     }
   }
 
@@ -233,6 +251,11 @@ private struct SourceFile {
   private(set) var sharedTypes: Set<String> = []
   /// A finding for each comment line that is too long.
   private(set) var longComments: [String] = []
+  /// The declared types of the task locals, with the rest of their lines.
+  private(set) var taskLocals: [(type: String, line: Int)] = []
+  /// The names of the function types.
+  private(set) var functionAliases: Set<String> = []
+  private var followsTaskLocal = false
   private let text: String
 
   init(path: String, text: String) {
@@ -251,11 +274,27 @@ private struct SourceFile {
         longComments.append("\(path):\(number + 1): the comment has \(line.count) columns")
       }
       if let module = Self.importedModule(line) { imports.append((module, number + 1)) }
+      readFunctionTypes(line, number + 1)
       // Nested types are indented and are used only through their parents.
       if let first = line.first, first != " ", let (type, isShared) = Self.declaredType(line) {
         types.insert(type)
         if isShared { sharedTypes.insert(type) }
       }
+    }
+  }
+
+  /// Records a task local, whose attribute may stand on the line before, or an alias of a function.
+  private mutating func readFunctionTypes(_ line: Substring, _ number: Int) {
+    let code = line.drop { $0 == " " }
+    if code.hasPrefix("@TaskLocal") || followsTaskLocal, let colon = code.firstIndex(of: ":") {
+      taskLocals.append((code[colon...].dropFirst().drop { $0 == " " }.description, number))
+    }
+    followsTaskLocal = code == "@TaskLocal"
+    if let words = code.firstRange(of: "typealias "), let equals = code.firstIndex(of: "="),
+      code.contains("->")
+    {
+      let name = code[words.upperBound..<equals].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+      functionAliases.insert(String(name))
     }
   }
 
