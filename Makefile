@@ -9,6 +9,8 @@ MINUTES = $(if $(filter release,$(CONFIGURATION)),about eight,about five)
 SCRIPTS := Sources/Tooling/Scripts
 SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
 VENV := .build/venv
+# Records in .build/phases how long a command takes; .ci/run prints it.
+PHASE := sh $(SCRIPTS)/phase.sh
 JOURNEYS ?= 20
 CRASHES ?= 5000
 # Tests that start processes and wait for them: alone, so that no other test waits with them and
@@ -23,7 +25,7 @@ PARALLEL := --parallel --experimental-maximum-parallelization-width 8
 
 MINUTES_OF_FUZZING ?= 60
 
-.PHONY: help start demo sample build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale console-tasks \
+.PHONY: help start demo sample build install uninstall docs check-docs test unit programs live compat journeys crashes model bench bench-all build-bench scale console-tasks \
 	fuzz differential \
 	format lint tidy needs needs-python
 
@@ -74,11 +76,11 @@ uninstall:
 test: unit compat
 
 unit: needs
-	swift build --build-tests
-	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --skip '$(APART)|$(HEAVY)|PsstTests'
-	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter '$(HEAVY)'
-	sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter PsstTests
-	HEARTH_JOURNEYS=$(JOURNEYS) sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
+	$(PHASE) "debug build with tests" swift build --build-tests
+	$(PHASE) "module tests" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --skip '$(APART)|$(HEAVY)|PsstTests'
+	$(PHASE) "tests that compute" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter '$(HEAVY)'
+	$(PHASE) "tests of Psst" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter PsstTests
+	HEARTH_JOURNEYS=$(JOURNEYS) $(PHASE) "journeys" sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
 
 journeys: needs
 	swift build --build-tests
@@ -92,14 +94,19 @@ model: needs
 	swift build --build-tests
 	HEARTH_TEST_SECONDS=0 HEARTH_OPERATIONS=100000 sh $(SCRIPTS)/swift-test.sh --filter StoreModelTests
 
+# Every program, as users run it: in release.
+programs: needs
+	$(PHASE) "$(CONFIGURATION) build" swift build -c $(CONFIGURATION)
+
 # Our own client against a running suite.
-live: needs
+live: programs
 	swift build --build-tests
-	.build/debug/hearth exec --no-functions -- swift test --skip-build --filter LiveFirestoreTests
+	$(PHASE) "our own client" .build/$(CONFIGURATION)/hearth exec --no-functions -- \
+		swift test --skip-build --filter LiveFirestoreTests
 
 compat: needs-python live
-	swift build
-	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
+	CONFIGURATION=$(CONFIGURATION) $(PHASE) "clients of others" \
+		$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
 
 # libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzTargets/corpus.base64.
 fuzz: needs

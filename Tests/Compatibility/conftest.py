@@ -19,7 +19,8 @@ from google.cloud import firestore
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = "demo-psst"
-CONFIGURATION = os.environ.get("CONFIGURATION", "debug")
+# Release, because that is what users run.
+CONFIGURATION = os.environ.get("CONFIGURATION", "release")
 
 
 class Suite:

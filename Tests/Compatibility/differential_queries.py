@@ -3,7 +3,7 @@
     .build/venv/bin/python Tests/Compatibility/differential_queries.py [--seed N] [HOST:PORT]
 
 Without an address it starts the official emulator that gcloud brings; without `--hearth HOST:PORT`
-it starts .build/debug/hearth, or that of CONFIGURATION. Each departure that is known stands below
+it starts .build/release/hearth, or that of CONFIGURATION. Each departure that is known stands below
 with an example, which is put first; an unknown one, and an example that departs no more, make the
 run fail. An unknown one is shown as the smallest request that still departs alike.
 """

@@ -4,7 +4,7 @@ only one of them allows what is asked.
     .build/venv/bin/python Tests/Compatibility/differential_rules.py [--seed N] [HOST:PORT]
 
 Without an address it starts the official emulator that gcloud brings; without `--hearth HOST:PORT`
-it starts .build/debug/hearth, or that of CONFIGURATION. A departure that is known stands below; an
+it starts .build/release/hearth, or that of CONFIGURATION. A departure that is known stands below; an
 unknown one makes the run fail and is shown with the smallest condition that still departs.
 """
 

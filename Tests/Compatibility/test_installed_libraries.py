@@ -2,12 +2,11 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 
-from conftest import CONFIGURATION, ROOT, hearth
+from conftest import CONFIGURATION, ROOT
 
 pytestmark = pytest.mark.skipif(os.uname().sysname == "Darwin",
                                 reason="on macOS each package compiles the libraries")
@@ -22,18 +21,16 @@ def run(*command, cwd, seconds=540):
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """A folder in which hearth is installed with its libraries."""
+    """A folder in which `make install` has installed hearth with its libraries."""
     prefix = tmp_path_factory.mktemp("prefix")
-    (prefix / "bin").mkdir()
-    shutil.copy(hearth(), prefix / "bin" / "hearth")
-    run("sh", "Sources/Tooling/Scripts/libraries.sh", CONFIGURATION, str(prefix / "lib" / "hearth"),
-        cwd=ROOT)
+    run("make", "install", f"CONFIGURATION={CONFIGURATION}", f"PREFIX={prefix}", cwd=ROOT)
     return prefix
 
 
-@pytest.mark.timeout(600)
-def test_a_new_package_compiles_only_itself_and_passes_its_tests(prefix, tmp_path):
-    run(str(prefix / "bin" / "hearth"), "init", "my-backend", cwd=tmp_path)
+@pytest.mark.timeout(900)
+def test_a_new_package_compiles_only_itself_passes_its_tests_and_runs(prefix, tmp_path):
+    installed = str(prefix / "bin" / "hearth")
+    run(installed, "init", "my-backend", cwd=tmp_path)
     package = tmp_path / "my-backend"
 
     output = run("swift", "test", "--disable-sandbox", cwd=package)
@@ -44,13 +41,20 @@ def test_a_new_package_compiles_only_itself_and_passes_its_tests(prefix, tmp_pat
     assert {"Functions", "Models"} <= modules
     assert not modules & {"FirestoreClient", "FunctionsRuntime", "NIOCore"}
 
-    # The functions also run in a suite.
-    worker = package / ".build" / "debug" / "functions-worker"
-    fired = run(hearth(), "exec", "--executable", str(worker), "--", "sh", "-c",
-                f"{hearth()} fire welcome --document users/t --data '{{\"name\": \"Tina\"}}' "
-                f"&& {hearth()} call greeting --as t", cwd=package, seconds=60)
+    # The suite builds the functions as users run them, in release.
+    suite = subprocess.Popen([installed, "start", "--json", "--ephemeral", "--free-ports"],
+                             cwd=package, stdout=subprocess.PIPE, text=True)
+    try:
+        assert json.loads(suite.stdout.readline())["project"] == "demo-my-backend"
+        fired = run(installed, "fire", "welcome", "--document", "users/t", "--data",
+                    '{"name": "Tina"}', cwd=package, seconds=60)
+        called = run(installed, "call", "greeting", "--as", "t", cwd=package, seconds=60)
+    finally:
+        suite.terminate()
+    assert suite.wait(timeout=10) == 0
     assert "welcome succeeded" in fired
-    assert json.loads(fired[fired.index("{"):])["text"] == "Welcome, Tina!"
+    assert json.loads(called) == {"text": "Welcome, Tina!"}
+    assert list(package.glob(".build/*/release/functions-worker"))
 
 
 @pytest.mark.timeout(600)
