@@ -368,6 +368,16 @@ struct FunctionSchedulerTests {
     #expect(scheduler.advance(to: .seconds(10)) == [.kill(worker(1), .crashing)])
   }
 
+  @Test("A crash report that a drain cuts off is not said to have never ended")
+  func crashReportDuringDrain() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.workerCrashing(worker(1), detail: "signal 11", now: .zero)
+    _ = scheduler.retire(drainBy: .milliseconds(1_500), now: .zero)
+
+    #expect(scheduler.advance(to: .milliseconds(1_500)) == [.kill(worker(1), .drained)])
+  }
+
   @Test("A crash fails what ran there, and only that; who waited runs on the replacement")
   func crash() {
     var scheduler = ready(concurrency: 2)
@@ -596,7 +606,7 @@ struct FunctionSchedulerTests {
     _ = mute.retire(drainBy: .milliseconds(1_500), now: .zero)
     #expect(
       mute.advance(to: .milliseconds(1_500)) == [
-        .fail(id(1), .drained), .kill(worker(1), .silent),
+        .fail(id(1), .drained), .kill(worker(1), .drained),
       ]
     )
 

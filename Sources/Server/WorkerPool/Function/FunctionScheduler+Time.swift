@@ -116,8 +116,9 @@ extension FunctionScheduler {
         startFailed("it did not answer within \(limits.startTimeout)", now, &actions)
       case .checking(let by) where min(by, drainBy ?? by) <= now:
         beginPause(after: worker, now)
-        kill(id, .silent, &actions)
-      case .crashing(let by) where min(by, drainBy ?? by) <= now: kill(id, .crashing, &actions)
+        kill(id, by <= now ? .silent : .drained, &actions)
+      case .crashing(let by) where min(by, drainBy ?? by) <= now:
+        kill(id, by <= now ? .crashing : .drained, &actions)
       case .stopping(let killAt) where killAt <= now: kill(id, .staying, &actions)
       default: continue
       }

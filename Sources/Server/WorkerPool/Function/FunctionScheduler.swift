@@ -44,6 +44,8 @@ struct FunctionScheduler {
     case silent
     /// A crash report did not end.
     case crashing
+    /// The time that its version had to finish was over, before any limit of its own.
+    case drained
     /// An abandoned invocation did not stop.
     case hung
     /// The worker did not exit when asked to.

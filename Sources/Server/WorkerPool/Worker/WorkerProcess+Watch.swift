@@ -231,6 +231,9 @@ extension WorkerProcess {
     case .crashing:
       let detail = "its crash report did not end within \(limits.startTimeout)"
       return ("error", "A worker of \(name) was ended: \(detail).", detail)
+    case .drained:
+      let detail = "its version had to stop before it had ended by itself"
+      return ("info", "A worker of \(name) was ended: \(detail).", detail)
     case .hung:
       let detail = "an invocation did not stop within \(limits.cancelGrace) of its cancellation"
       return ("warning", "A worker of \(name) was ended: \(detail).", detail)
