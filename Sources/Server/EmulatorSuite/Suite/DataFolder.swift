@@ -7,22 +7,26 @@ import LibC
 struct DataFolder: Sendable {
   let path: String
   let isEphemeral: Bool
+  /// The new paths of the folders of ended suites that still owed an export.
+  let unexported: [String]
 
   /// The folder of the deployments.
   var deployments: String { path + "/deployments" }
 
   /// Creates the folder, or a temporary one whose name contains this process's ID.
   ///
-  /// Temporary folders of processes that have exited are removed first. Throws
-  /// `FAILED_PRECONDITION` if the folder cannot be created or is not writable.
+  /// Temporary folders of processes that have exited are removed first, or kept under another name
+  /// if their export is due. Throws `FAILED_PRECONDITION` if the folder cannot be created or is not
+  /// writable.
   init(configuration: SuiteConfiguration) throws {
     isEphemeral = configuration.isEphemeral
     if isEphemeral {
-      Self.reap()
+      unexported = Self.reap()
       path =
         FileManager.default.temporaryDirectory
         .appending(path: "\(Self.ephemeralPrefix)\(getpid())-\(RandomID.make(length: 6))").path
     } else {
+      unexported = []
       path = URL(filePath: configuration.dataFolder).standardizedFileURL.path
     }
     do {
@@ -53,12 +57,36 @@ struct DataFolder: Sendable {
     try FileManager.default.removeItem(atPath: path)
   }
 
+  /// True while the data of a temporary folder have to be exported before they may be removed.
+  var isExportDue: Bool { isEphemeral && Self.isExportDue(path) }
+
+  /// Records whether an export is due, so that the data outlive a process that is killed before it.
+  func setExportDue(_ isDue: Bool) throws {
+    guard isEphemeral else { return }
+    let mark = Self.exportMark(path)
+    if isDue {
+      try Data().write(to: mark)
+    } else {
+      try FileManager.default.removeItem(at: mark)
+    }
+  }
+
   /// Moves a temporary folder to a name under which no later start removes it; returns its path.
-  func keep() throws -> String {
+  func keep() throws -> String { try Self.keep(path) }
+
+  private static func keep(_ path: String) throws -> String {
     let kept = URL(filePath: path).deletingLastPathComponent()
       .appending(path: "hearth-kept-\(RandomID.make(length: 6))").path
     try FileManager.default.moveItem(atPath: path, toPath: kept)
     return kept
+  }
+
+  private static func exportMark(_ path: String) -> URL {
+    URL(filePath: path).appending(path: "export-due")
+  }
+
+  private static func isExportDue(_ path: String) -> Bool {
+    FileManager.default.fileExists(atPath: exportMark(path).path)
   }
 
   private static let ephemeralPrefix = "hearth-ephemeral-"
@@ -78,10 +106,12 @@ struct DataFolder: Sendable {
     }
   }
 
-  private static func reap() {
-    for folder in ephemeralFolders where kill(folder.pid, 0) != 0 && errno == ESRCH {
-      // One that cannot be removed is left to the next start.
+  private static func reap() -> [String] {
+    ephemeralFolders.filter { kill($0.pid, 0) != 0 && errno == ESRCH }.compactMap { folder in
+      // What cannot be moved or removed is left to the next start.
+      if folder.owner == geteuid(), isExportDue(folder.path) { return try? keep(folder.path) }
       try? FileManager.default.removeItem(atPath: folder.path)
+      return nil
     }
   }
 }

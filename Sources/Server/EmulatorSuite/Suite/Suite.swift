@@ -90,7 +90,9 @@ package final class Suite: Service {
       try await close(keepsData: true)
       throw error.keeping(try folder.keep())
     } catch {
-      try await close()
+      let isExportDue = folder.isExportDue
+      try await close(keepsData: isExportDue)
+      if isExportDue { report(.exportMissed(data: try folder.keep())) }
       throw error
     }
     try await close()
@@ -130,6 +132,7 @@ package final class Suite: Service {
   private func serve(_ parts: SuiteParts) async throws {
     // Before the import, which may take minutes.
     try await configuration.checkPorts()
+    for data in folder.unexported { report(.exportMissed(data: data)) }
     try checkExportAtEnd()
     do {
       try await cancelWhenGracefulShutdown { [self] in
@@ -140,9 +143,11 @@ package final class Suite: Service {
       // with a partial one.
       return
     }
+    if configuration.exportFolder != nil { try folder.setExportDue(true) }
     try await group(parts).run()
     await parts.starts.stop()
     try await exportAtEnd(parts.transfer.exporter)
+    if configuration.exportFolder != nil { try folder.setExportDue(false) }
   }
 
   /// Creates the service group, with each service after the services that it needs.

@@ -173,6 +173,8 @@ package enum SuiteReport: Sendable {
   case watched(String, isProblem: Bool)
   /// A function wrote a log line.
   case log(FunctionLogEntry)
+  /// An ephemeral suite ended without its export on exit; the folder has its data.
+  case exportMissed(data: String)
   /// The export on exit has been written.
   case exported(TransferSummary)
 }

@@ -236,8 +236,10 @@ struct Start: AsyncParsableCommand {
           logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
       )
-      SignalTrap.install([SIGINT, SIGTERM]) { _ in
-        report.note("Stopping; another Ctrl-C ends the suite at once.")
+      SignalTrap.install([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) { _ in
+        report.note(
+          "Stopping; another Ctrl-C ends the suite at once\(exports ? ", without the export" : "")."
+        )
         StopDeadline.begin(for: suite, exports: exports)
         // The task ends by itself, because it only requests the shutdown.
         Task { await group.triggerGracefulShutdown() }

@@ -31,6 +31,8 @@ struct StartReport: Sendable {
           + "`\(command)` finishes it.",
         .warning
       )
+    case .exportMissed(let data):
+      note(Self.missedExport(data), .warning)
     case .exported(let summary): note(Export.text(summary))
     case .deployProgress(let line): note("  " + line, .info)
     case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
@@ -46,6 +48,12 @@ struct StartReport: Sendable {
     case .log(let entry):
       Terminal.note(safe: LogLine(entry).formatted(format))
     }
+  }
+
+  /// Returns the note about the data of a suite that ended without its export on exit.
+  static func missedExport(_ data: String) -> String {
+    "A suite ended without its export on exit. Its data are kept: `hearth start --data \(data)` "
+      + "serves them."
   }
 
   /// Prints the progress of the start: plain text for a person, a log line for a program.

@@ -58,7 +58,7 @@ final class AttachedCommand: Sendable {
   /// this process at once. May be called only once per process.
   func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
     let (signals, received) = AsyncStream.makeStream(of: CInt.self)
-    SignalTrap.install([SIGINT, SIGTERM, SIGHUP]) { signal in
+    SignalTrap.install([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) { signal in
       if self.passOn(signal) { return .isReceived }
       received.yield(signal)
       return .ends
