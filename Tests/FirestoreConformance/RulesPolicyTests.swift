@@ -247,4 +247,69 @@ struct RulesPolicyTests {
 
     #expect(fixture.policy.decisions.map(\.path) == ["t/x in database other", "t/x"])
   }
+
+  /// Rules that allow everything, with a comment that makes them as long as rules can be.
+  private func longRules() throws -> Ruleset {
+    let text = """
+      rules_version = '2';
+      service cloud.firestore {
+        match /databases/{database}/documents/t/{id} { allow get, write; }
+      }
+      //
+      """
+    let padding = String(repeating: "x", count: Ruleset.bytesMax - text.utf8.count)
+    return try Ruleset(name: "f.rules", content: text + padding)
+  }
+
+  @Test("Rules for ever new projects displace the oldest, whose requests are denied, not allowed")
+  func manyProjects() throws {
+    let policy = Fixture().policy
+    let rules = try longRules()
+    policy.load(rules, for: .everyProject)
+    try policy.load(sent: rules, for: .project("own"), keeping: "own")
+    for number in 0..<40 {
+      try policy.load(sent: rules, for: .project("p\(number)"), keeping: "own")
+    }
+
+    func inForce(_ project: String) -> Bool {
+      policy.rules(of: DatabaseName(project: project))?.ruleset === rules
+    }
+    #expect((0..<40).filter { inForce("p\($0)") }.count < 16)
+    #expect(inForce("p39") && inForce("own") && inForce("another"))
+    #expect(!inForce("p0") && !policy.isOpen(DatabaseName(project: "p0")))
+  }
+
+  @Test("Projects whose rules were dropped are bounded, too; the suite's own rules stay loadable")
+  func tooManyProjects() throws {
+    let policy = Fixture().policy
+    let rules = try Ruleset(
+      name: "f.rules",
+      content: "service cloud.firestore { match /{path=**} { allow read; } }"
+    )
+    let error = #expect(throws: StatusError.self) {
+      for number in 0..<100_000 {
+        try policy.load(sent: rules, for: .project("p\(number)"), keeping: "own")
+      }
+    }
+
+    #expect(error?.statusCode == .resourceExhausted)
+    try policy.load(sent: rules, for: .project("own"), keeping: "own")
+    #expect(policy.rules(of: DatabaseName(project: "own"))?.ruleset === rules)
+  }
+
+  @Test("The last decisions keep only as much of former rules as is little")
+  func formerRules() async throws {
+    let fixture = Fixture()
+    try await fixture.put("t/x")
+    weak var first: Ruleset?
+    for number in 0..<8 {
+      let rules = try longRules()
+      if number == 0 { first = rules }
+      fixture.policy.load(rules, for: .project(Self.database.project))
+      #expect(try await fixture.mayGet())
+    }
+
+    #expect(first == nil)
+    #expect((1..<8).contains(fixture.policy.decisions.count))
+  }
 }

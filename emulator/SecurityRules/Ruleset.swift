@@ -31,6 +31,9 @@ package final class Ruleset: Sendable {
     )
   }
 
+  /// The length of the text, which the memory of the ruleset is proportional to.
+  package var textLength: Int { source.scalars.count }
+
   /// Parses and checks a file; throws all of its issues if one is an error.
   package init(
     name: String,

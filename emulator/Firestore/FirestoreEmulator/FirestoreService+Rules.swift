@@ -18,6 +18,7 @@ extension FirestoreService {
   /// until that file changes. The response lists the compiler's warnings. Rules with errors are
   /// refused with a list of all errors, and the previous rules stay in force. With `ignore_errors`,
   /// the errors are returned with status 200 instead.
+  /// Rules that were loaded for other projects long ago are dropped when they are too many.
   func loadRules(_ scope: RulesPolicy.Scope, _ body: ByteBuffer) throws -> Response {
     guard let rules else { throw StatusError(.unimplemented, "This store takes no rules.") }
     // A decoding error is always the client's fault.
@@ -32,7 +33,7 @@ extension FirestoreService {
     let name = file.name ?? "firestore.rules"
     do {
       let ruleset = try Ruleset(name: name, content: file.content)
-      rules.load(ruleset, for: scope)
+      try rules.load(sent: ruleset, for: scope, keeping: project)
       store.recheckListeners()
       return try answer(ruleset.issues, name)
     } catch let rejection as Ruleset.RejectionError {

@@ -36,21 +36,41 @@ package struct RecentDecision: Sendable {
 /// A bounded list of the latest decisions.
 struct RecentDecisions: Sendable {
   private static let countMax = 200
+  /// The maximum length of the texts of all rulesets that decided, in force or not.
+  private static let textLengthMax = 1 << 20
 
   private var ring: [RecentDecision] = []
   private var next = 0
 
-  /// Adds a decision; returns the displaced one, which is best freed outside of locks.
-  mutating func add(_ decision: RecentDecision) -> RecentDecision? {
-    var displaced: RecentDecision?
+  /// Adds a decision; returns the displaced ones, which are best freed outside of locks.
+  mutating func add(_ decision: RecentDecision) -> [RecentDecision] {
+    let latest = ring.isEmpty ? nil : ring[(next + ring.count - 1) % ring.count].ruleset
+    var displaced: [RecentDecision] = []
     if ring.count < Self.countMax {
       ring.append(decision)
     } else {
-      displaced = ring[next]
+      displaced.append(ring[next])
       ring[next] = decision
     }
     next = (next + 1) % Self.countMax
+    if let latest, latest !== decision.ruleset { displaced += removeOld() }
     return displaced
+  }
+
+  /// Removes the oldest decisions until the texts of the remaining rulesets are short enough.
+  private mutating func removeOld() -> [RecentDecision] {
+    var seen: Set<ObjectIdentifier> = []
+    var length = 0
+    let latestFirst = latestFirst
+    let tooOld = latestFirst.firstIndex { decision in
+      guard seen.insert(ObjectIdentifier(decision.ruleset)).inserted else { return false }
+      length += decision.ruleset.textLength
+      return length > Self.textLengthMax
+    }
+    guard let tooOld else { return [] }
+    ring = latestFirst[..<tooOld].reversed()
+    next = ring.count
+    return Array(latestFirst[tooOld...])
   }
 
   var latestFirst: [RecentDecision] {

@@ -29,7 +29,7 @@ package final class RulesPolicy: AccessPolicy {
   }
 
   // Every request needs each of these; with a single lock, requests would wait for each other.
-  private let rules = Mutex<[Scope: Rules]>([:])
+  private let rules = Mutex(LoadedRules())
   private let recent = Mutex(RecentDecisions())
   private let requestAuth = RequestAuth()
   private let logger: Logger
@@ -44,8 +44,32 @@ package final class RulesPolicy: AccessPolicy {
   /// The rules of another scope can be removed in the same step.
   package func load(_ ruleset: Ruleset, for scope: Scope, replacing former: Scope? = nil) {
     rules.withLock { rules in
-      if let former { rules[former] = nil }
-      rules[scope] = Rules(ruleset)
+      if let former { rules.remove(former) }
+      rules.put(ruleset, for: scope)
+    }
+  }
+
+  /// Puts rules in force that a client has sent; the caller must have all listeners rechecked.
+  ///
+  /// To make room, rules of projects other than `project` may be dropped, whose requests are then
+  /// denied. Throws `RESOURCE_EXHAUSTED` if that is not enough.
+  package func load(
+    sent ruleset: Ruleset,
+    for scope: Scope,
+    keeping project: String
+  ) throws {
+    let dropped = rules.withLock { $0.put(ruleset, for: scope, keeping: project) }
+    guard let dropped else {
+      throw StatusError(
+        .resourceExhausted,
+        "Rules are loaded for too many projects. Restart the suite, or test with fewer projects."
+      )
+    }
+    for scope in dropped {
+      logger.warning(
+        "Rules were dropped to make room for new ones; what they guarded is denied",
+        metadata: ["scope": "\(scope)"]
+      )
     }
   }
 
@@ -206,7 +230,7 @@ package final class RulesPolicy: AccessPolicy {
       decision: decision,
       ruleset: rules.ruleset
     )
-    // The displaced decision is freed after the lock is released.
+    // The displaced decisions are freed after the lock is released.
     _ = self.recent.withLock { $0.add(recent) }
     for line in decision.debugLines(in: rules.ruleset) { logger.notice("\(line)") }
     guard !decision.isAllowed else { return }
