@@ -21,7 +21,9 @@ import TriggerDelivery
 /// invoker what is delivered; some numbers fail at first and are retried. The task queue is
 /// sometimes paused.
 final class DeliveryCrashes: FunctionInvoker {
-  private static let database = DatabaseName(project: "demo-test")
+  private static let database = DatabaseName(
+    project: DeliveryService.Configuration().project
+  )
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
 
   private struct Promises {

@@ -21,7 +21,9 @@ struct DeliveryBench: Sendable {
   let clock: ManualClock
   let wallClock: WallClock
 
-  private static let database = DatabaseName(project: "demo-test")
+  private static let database = DatabaseName(
+    project: DeliveryService.Configuration().project
+  )
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
 
   /// Creates a service that does not run yet; with `realClock` it sleeps in real time.

@@ -53,14 +53,21 @@ struct TriggerTableTests {
       "onDeleted": endpoint(.deleted), "onWritten": endpoint(.written),
     ])
 
-    #expect(table.matches(change(before: before, after: after)).map(\.function) == expected)
+    #expect(
+      table.matches(change(before: before, after: after), project: "demo").map(\.function)
+        == expected
+    )
   }
 
   @Test("Two functions on one pattern both match")
   func bothMatch() throws {
     let table = try TriggerTable(functions: ["a": endpoint(.created), "b": endpoint(.created)])
 
-    #expect(table.matches(change(before: false, after: true)).map(\.function) == ["a", "b"])
+    #expect(
+      table.matches(change(before: false, after: true), project: "demo").map(\.function) == [
+        "a", "b",
+      ]
+    )
   }
 
   @Test("A trigger on another database or path does not match")
@@ -70,7 +77,14 @@ struct TriggerTableTests {
       "path": endpoint(.created, document: "users/{u}"),
     ])
 
-    #expect(table.matches(change(before: false, after: true)).isEmpty)
+    #expect(table.matches(change(before: false, after: true), project: "demo").isEmpty)
+  }
+
+  @Test("A change in another project reaches no function")
+  func otherProject() throws {
+    let table = try TriggerTable(functions: ["a": endpoint(.created)])
+
+    #expect(table.matches(change(before: false, after: true), project: "demo-2").isEmpty)
   }
 
   @Test("A trigger without a document is refused by the function's name")

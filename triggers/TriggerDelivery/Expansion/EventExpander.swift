@@ -233,7 +233,7 @@ final class EventExpander: Sendable {
     var skipped = 0
     if record.purpose == .events {
       for (index, change) in record.changes.enumerated() {
-        let triggers = table.matches(change)
+        let triggers = table.matches(change, project: configuration.project)
         guard isEnabled else {
           skipped += triggers.isEmpty ? 0 : 1
           continue

@@ -49,8 +49,10 @@ package struct TriggerTable: Sendable {
 
   /// Returns the triggers that match a change, ordered by function name.
   ///
-  /// Examines only triggers that watch the document's collection id or any collection.
-  package func matches(_ change: DocumentChange) -> [DocumentTrigger] {
+  /// `project` is the project of the functions; changes in other projects match none. Examines only
+  /// triggers that watch the document's collection id or any collection.
+  package func matches(_ change: DocumentChange, project: String) -> [DocumentTrigger] {
+    guard change.name.database.project == project else { return [] }
     let path = change.name.path
     let collection = path.segments.dropLast().last ?? ""
     let fitting = ((triggers[collection] ?? []) + wildTriggers).filter { trigger in
