@@ -568,7 +568,7 @@ func testTargets() -> [Target] {
     tests(
       "FirestoreConformance",
       of: ["FirestoreEmulator", "DocumentStore"],
-      and: ["FuzzTargets", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
+      and: ["FuzzTargets", "NIOEmbedded", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
     ),
     tests("FirestoreWireTests"),
     tests("FlowControlTests"),

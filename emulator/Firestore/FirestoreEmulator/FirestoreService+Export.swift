@@ -2,6 +2,7 @@ package import DocumentModel
 import Foundation
 import HTTPMessages
 import HTTPSupport
+import HTTPTypes
 import Identity
 import NIOCore
 import StatusCodes
@@ -19,11 +20,24 @@ extension FirestoreService {
   /// A function that writes a database to disk and returns the absolute path of the folder.
   package typealias Exporter = @Sendable (ExportRequest) async throws -> String
 
-  /// Exports a database; only the administrator may do so.
-  func export(project: String, _ body: ByteBuffer, _ auth: AuthContext) async throws -> Response {
+  /// Refuses an export to all but the administrator's programs on this machine.
+  ///
+  /// It writes to any folder. A request with an `Origin` comes from a web page.
+  func checkExport(_ request: Request, _ context: HTTPContext?, _ auth: AuthContext) throws {
     guard auth == .admin else {
       throw StatusError(.permissionDenied, "Missing or insufficient permissions.")
     }
+    guard let context, context.isFromThisMachine, request.headers[.origin] == nil else {
+      throw StatusError(
+        .permissionDenied,
+        "An export writes files, so only a program on this machine may ask Firestore's port for one. "
+          + "From elsewhere, the hub takes `POST /_admin/export` with the token of the suite."
+      )
+    }
+  }
+
+  /// Exports a database.
+  func export(project: String, _ body: ByteBuffer) async throws -> Response {
     guard let exporter else {
       throw StatusError(.unimplemented, "Nothing here can export documents.")
     }

@@ -17,16 +17,18 @@ extension FirestoreService {
   private static let causeHeader = HTTPField.Name(EventCause.headerName)
 
   /// Responds to one HTTP request.
-  package func respond(to request: Request) async -> Response {
+  ///
+  /// `context` is nil for requests that another service passes on; these may not write files.
+  package func respond(to request: Request, _ context: HTTPContext? = nil) async -> Response {
     if let preflight = CORSPolicy.firestore.preflight(request.head) {
       return Response(status: preflight.status, headers: preflight.headerFields)
     }
-    var response = await answer(request)
+    var response = await answer(request, context)
     CORSPolicy.firestore.apply(to: &response.head, for: request.head)
     return response
   }
 
-  private func answer(_ request: Request) async -> Response {
+  private func answer(_ request: Request, _ context: HTTPContext?) async -> Response {
     // For clients whose network allows only GET and POST.
     let override = request.method == .post ? Self.methodHeader.flatMap { request.headers[$0] } : nil
     guard let method = override.map({ HTTPRequest.Method($0.uppercased()) }) ?? request.method
@@ -40,7 +42,7 @@ extension FirestoreService {
       )
     }
     do {
-      return try await answer(route, request)
+      return try await answer(route, request, context)
     } catch {
       let reported = publicError(for: error)
       let body = GoogleErrorBody.rest(reported)
@@ -51,7 +53,11 @@ extension FirestoreService {
     }
   }
 
-  private func answer(_ route: RESTRoute, _ request: Request) async throws -> Response {
+  private func answer(
+    _ route: RESTRoute,
+    _ request: Request,
+    _ context: HTTPContext?
+  ) async throws -> Response {
     switch route {
     case .liveness:
       return .text("Ok")
@@ -67,8 +73,9 @@ extension FirestoreService {
     case .coverage(let project, let isPage): return try coverage(project, isPage: isPage)
     case .export(let project):
       let auth = try authenticate(authorization: request.headers[.authorization])
+      try checkExport(request, context, auth)
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
-      return try await export(project: project, body, auth)
+      return try await export(project: project, body)
     default:
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)

@@ -71,9 +71,9 @@ package final class FirestoreService: Sendable {
   ) -> HTTPService {
     let server = GRPCServer(
       services: [grpcService],
-      rest: { request, _ in
+      rest: { request, channel in
         if let refusal = screen(request) { return refusal }
-        return await self.respond(to: request)
+        return await self.respond(to: request, HTTPContext(channel: channel))
       },
       configuration: grpcConfiguration,
       budget: budget,
@@ -92,7 +92,7 @@ package final class FirestoreService: Sendable {
       outlivesClient: { request in
         RESTRoute(method: request.method, path: request.path)?.outlivesClient ?? false
       }
-    ) { request, _ in await self.respond(to: request) }
+    ) { await self.respond(to: $0, $1) }
   }
 
   /// The gRPC settings, with production's status code for a request that is too large.
