@@ -3,7 +3,7 @@ import SecurityRules
 
 /// The rulesets in force by scope, bounded by the length of all texts.
 ///
-/// A client can load rules for any number of projects, as tests do that use a new project each. When
+/// A client can load rules for any number of projects, as tests do that use a new project each. If
 /// they are too many, those that were loaded first are replaced with rules that allow nothing,
 /// because a project without rules would allow everything.
 struct LoadedRules {
