@@ -15,6 +15,7 @@ package final class FaultyStorage: OrderedStorage {
     var held: [Submission] = []
     var submitted = 0
     var reads = 0
+    var overtaking: (@Sendable () async throws -> Void)?
   }
 
   private let base: any OrderedStorage
@@ -64,6 +65,13 @@ package final class FaultyStorage: OrderedStorage {
     }
   }
 
+  /// Runs `body` before the next batch, as if its caller had been interrupted after its checks.
+  ///
+  /// If `body` throws, the batch fails with the error.
+  package func overtakeNextCommit(_ body: @escaping @Sendable () async throws -> Void) {
+    state.withLock { $0.overtaking = body }
+  }
+
   /// The number of batches submitted, failed ones included.
   package var commitsSubmitted: Int { state.withLock { $0.submitted } }
 
@@ -87,6 +95,18 @@ package final class FaultyStorage: OrderedStorage {
     durability: Durability,
     completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
   ) {
+    if let body = state.withLock({ $0.overtaking.take() }) {
+      // Owned by the test, which waits for the batch; it ends with `body`.
+      Task {
+        do {
+          try await body()
+          submit(batch, expecting: expecting, durability: durability, completion: completion)
+        } catch {
+          completion(.failure(error))
+        }
+      }
+      return
+    }
     state.withLock { state in
       state.submitted += 1
       var submission: Submission = { [base] in

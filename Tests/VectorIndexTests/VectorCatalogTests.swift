@@ -101,7 +101,7 @@ struct VectorCatalogTests {
 
     let second = VectorCatalog(storage: storage)
     try await second.loadIndexes()
-    try await second.loadRecords()
+    _ = try await second.loadRecords()
     #expect(try await second.fetch(["a", "b"], index: "ix", namespace: "n") == [record])
   }
 
@@ -160,7 +160,7 @@ struct VectorCatalogTests {
       namespace: ""
     )
     #expect(second.indexes().map(\.name) == ["ix"])
-    try await second.loadRecords()
+    _ = try await second.loadRecords()
     #expect(try await fetched == [record])
     try await written
     #expect(try await second.namespaces(index: "ix").map(\.recordCount) == [2])
@@ -197,7 +197,7 @@ struct VectorCatalogTests {
 
     let second = VectorCatalog(storage: storage)
     try await second.loadIndexes()
-    try await second.loadRecords()
+    _ = try await second.loadRecords()
     let found = try await second.namespaces(index: "ix")
     #expect(found.map(\.name) == ["made", "n"])
     #expect(found.map(\.filterableFields) == [["genre"], []])

@@ -287,17 +287,7 @@ package final class DataImporter: Sendable {
       let description = try index.description
       try VectorCatalog.check(description)
       dimensions[index.name] = index.dimension
-      if !options.replaces,
-        let existing = vectors.indexes().first(where: { $0.name == index.name }),
-        existing.dimension != description.dimension || existing.metric != description.metric
-          || existing.field != description.field
-      {
-        throw StatusError(
-          .failedPrecondition,
-          "The vector index \(index.name) is there already with another dimension, metric or "
-            + "field; delete it, or import with --replace."
-        )
-      }
+      if !options.replaces { try checkFit(of: description) }
     }
     try forEachVector(of: source) { reader, row in
       guard let dimension = dimensions[row.index] else {
@@ -311,6 +301,19 @@ package final class DataImporter: Sendable {
     }
   }
 
+  /// Throws if there is an index with the name of an imported one that cannot hold its vectors.
+  private func checkFit(of imported: VectorIndexDescription) throws {
+    guard let existing = vectors.indexes().first(where: { $0.name == imported.name }),
+      existing.dimension != imported.dimension || existing.metric != imported.metric
+        || existing.field != imported.field
+    else { return }
+    throw StatusError(
+      .failedPrecondition,
+      "The vector index \(imported.name) is there already with another dimension, metric or "
+        + "field; delete it, or import with --replace."
+    )
+  }
+
   private func load(
     _ source: ExportSource.Vectors?,
     _ options: Options,
@@ -318,19 +321,22 @@ package final class DataImporter: Sendable {
   ) async throws {
     guard let source else { return }
     if options.replaces { try await vectors.removeAll() }
-    let existing = Set(vectors.indexes().map(\.name))
-    for index in source.metadata.indexes where !existing.contains(index.name) {
-      try await vectors.create(try index.description)
+    for index in source.metadata.indexes {
+      let description = try index.description
+      if try await !Self.creates({ try await vectors.create(description) }) {
+        try checkFit(of: description)
+      }
     }
     // Namespaces are created before vectors, which would create them without their declared fields.
     for index in source.metadata.indexes {
-      let known = Set(try vectors.knownNamespaces(index: index.name).map(\.name))
-      for namespace in index.namespaces ?? [] where !known.contains(namespace.name) {
-        try await vectors.createNamespace(
-          namespace.name,
-          index: index.name,
-          filterableFields: namespace.filterableFields
-        )
+      for namespace in index.namespaces ?? [] {
+        _ = try await Self.creates {
+          try await vectors.createNamespace(
+            namespace.name,
+            index: index.name,
+            filterableFields: namespace.filterableFields
+          )
+        }
       }
     }
     for file in source.metadata.files {
@@ -357,6 +363,16 @@ package final class DataImporter: Sendable {
         guard let row else { break }
         batch.append(row)
       }
+    }
+  }
+
+  /// Runs a creation; returns false if a client has created the same thing before.
+  private static func creates(_ create: () async throws -> Void) async throws -> Bool {
+    do {
+      try await create()
+      return true
+    } catch let error as StatusError where error.statusCode == .alreadyExists {
+      return false
     }
   }
 

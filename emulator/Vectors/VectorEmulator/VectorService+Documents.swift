@@ -220,6 +220,7 @@ extension VectorService {
       )
       try await catalog.update(
         ids,
+        matching: selection,
         index: place.index.name,
         namespace: place.namespace
       ) { patch.apply(to: &$0) }
@@ -253,13 +254,12 @@ extension VectorService {
       )
       return .json([:], status: 202)
     case (nil, let filter?, false):
-      let ids = try await catalog.ids(
+      let removed = try await catalog.remove(
         matching: try Self.selection(filter, place.index, orSay: Self.emptyFilter),
         index: place.index.name,
         namespace: place.namespace
       )
-      try await catalog.remove(ids, index: place.index.name, namespace: place.namespace)
-      return .json(["matched_records": JSON(ids.count)], status: 202)
+      return .json(["matched_records": JSON(removed)], status: 202)
     case (nil, nil, true):
       // In a namespace without writes there is nothing to delete.
       let namespaces = try await catalog.namespaces(index: place.index.name)

@@ -210,7 +210,12 @@ extension VectorService {
         namespace: namespace
       )
       if try body.boolean("dryRun") != true, !metadata.isEmpty {
-        try await catalog.update(ids, index: index.name, namespace: namespace) { record in
+        try await catalog.update(
+          ids,
+          matching: selection,
+          index: index.name,
+          namespace: namespace
+        ) { record in
           record.metadata.merge(metadata) { $1 }
         }
       }
@@ -242,11 +247,7 @@ extension VectorService {
         index,
         orSay: "Delete with empty metadata filter is not allowed"
       )
-      try await catalog.remove(
-        try await catalog.ids(matching: selection, index: index.name, namespace: namespace),
-        index: index.name,
-        namespace: namespace
-      )
+      try await catalog.remove(matching: selection, index: index.name, namespace: namespace)
     default:
       throw StatusError.invalidArgument(
         "Exactly one of 'ids', 'deleteAll' and 'filter' must be provided."

@@ -48,6 +48,7 @@ struct RowScorer: Sendable {
     place: Int,
     measure: VectorChunk.Measure
   ) -> Float {
+    precondition((place + 1) * query.count <= values.count, "a row has the query's dimension")
     guard let values = values.baseAddress else { return 0 }
     let row = values + place * query.count
     if isExtreme || measure.isExtreme { return exactScore(row) }
@@ -95,6 +96,7 @@ struct RowScorer: Sendable {
     guard let base = rowCodes.baseAddress, !isExtreme, !measure.isExtreme else {
       return (-.infinity, .infinity)
     }
+    precondition((place + 1) * codes.count <= rowCodes.count, "a row has the query's dimension")
     let sum = hearth_dot_int8(base + place * codes.count, codes, codes.count)
     let dot = Float(sum) * (scale * measure.scale)
     var margin = length * measure.error + error * (measure.length + measure.error)

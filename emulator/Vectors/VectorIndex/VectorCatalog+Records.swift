@@ -11,15 +11,22 @@ extension VectorCatalog {
     namespace: String
   ) async throws {
     try await whenLoaded()
-    let dimension = try describe(index).dimension
-    for record in records { try Self.check(record, dimension: dimension) }
-    try checkMemory(for: records)
-    let isNew = try !hasNamespace(index, namespace)
-    try await commit { batch in
-      if isNew { batch.put(index: index, namespace: namespace, filterableFields: []) }
-      batch.put(records, index: index, namespace: namespace)
-    } apply: { state in
-      for record in records { state.upsert(record, index: index, namespace: namespace) }
+    let row = VectorRows.NamespaceRow(index: index, name: namespace, filterableFields: [])
+    try await retrying {
+      let (dimension, version, expectation) = try withIndex(index) { index in
+        (index.description.dimension, index.namespaces[namespace]?.version, index.expectation)
+      }
+      for record in records { try Self.check(record, dimension: dimension) }
+      try checkMemory(for: records)
+      try await commit(
+        expecting: [expectation, row.expectation(version: version)]
+      ) { batch in
+        if version == nil { batch.put(row) }
+        batch.put(records, index: index, namespace: namespace)
+      } apply: { state, sequence in
+        if version == nil { state.setNamespace(row, version: sequence) }
+        state.upsert(records, index: index, namespace: namespace)
+      }
     }
   }
 
@@ -27,33 +34,23 @@ extension VectorCatalog {
   ///
   /// Each record's change is atomic: if another call has written a record in the meantime, it is
   /// read again. `change` may therefore be called more than once for a record. Unknown ids are
-  /// skipped. Throws `ABORTED` if other writes keep changing the same records.
+  /// skipped, and so are records that do not match `filter`. Throws `ABORTED` if other writes keep
+  /// changing the same records.
   @discardableResult
   package func update(
     _ ids: [String],
+    matching filter: MetadataFilter? = nil,
     index: String,
     namespace: String,
     _ change: @Sendable (inout VectorRecord) throws -> Void
   ) async throws -> Int {
     try await whenLoaded()
-    let dimension = try describe(index).dimension
+    _ = try describe(index)
     var changed = 0
     for start in stride(from: 0, to: ids.count, by: Self.updatePageMax) {
       let page = Array(ids[start..<min(start + Self.updatePageMax, ids.count)])
-      var attempt = 1
-      while true {
-        do {
-          changed += try await updatePage(page, index, namespace, dimension, change)
-          break
-        } catch let error as StorageError where error.kind == .conflict {
-          guard attempt < Self.updateAttemptsMax else {
-            throw StatusError(
-              .aborted,
-              "Other writes kept changing the same vectors; try the update again."
-            )
-          }
-          attempt += 1
-        }
+      changed += try await retrying {
+        try await updatePage(page, filter, index, namespace, change)
       }
     }
     return changed
@@ -61,11 +58,38 @@ extension VectorCatalog {
 
   private func updatePage(
     _ ids: [String],
+    _ filter: MetadataFilter?,
     _ index: String,
     _ namespace: String,
-    _ dimension: Int,
     _ change: (inout VectorRecord) throws -> Void
   ) async throws -> Int {
+    let (dimension, expectation) = try withIndex(index) { index in
+      (index.description.dimension, index.expectation)
+    }
+    var (changed, expected) = try await stored(ids, filter, index, namespace)
+    guard !changed.isEmpty else { return 0 }
+    for place in changed.indices {
+      try change(&changed[place])
+      try Self.check(changed[place], dimension: dimension)
+    }
+    expected.append(expectation)
+    let records = changed
+    try await commit(expecting: expected) { batch in
+      batch.put(records, index: index, namespace: namespace)
+    } apply: { state, _ in
+      state.upsert(records, index: index, namespace: namespace)
+    }
+    return records.count
+  }
+
+  /// Returns the stored records with these ids that match a filter, and the expectations that they
+  /// are still unchanged.
+  private func stored(
+    _ ids: [String],
+    _ filter: MetadataFilter?,
+    _ index: String,
+    _ namespace: String
+  ) async throws -> (records: [VectorRecord], expected: [VersionExpectation]) {
     let keys = ids.map { VectorRows.recordKey(index, namespace, $0) }
     let stored = try await storage.read { snapshot in
       try keys.map { try snapshot.get(VectorRows.records, $0) }
@@ -74,20 +98,12 @@ extension VectorCatalog {
     var expected: [VersionExpectation] = []
     for (key, value) in zip(keys, stored) {
       guard let value else { continue }
-      var record = try VectorRows.row(value.bytes).record
-      try change(&record)
-      try Self.check(record, dimension: dimension)
+      let record = try VectorRows.row(value.bytes).record
+      if let filter, !filter.matches(record.metadata) { continue }
       records.append(record)
       expected.append(VersionExpectation(VectorRows.records, key, version: value.version))
     }
-    guard !records.isEmpty else { return 0 }
-    let changed = records
-    try await commit(expecting: expected) { batch in
-      batch.put(changed, index: index, namespace: namespace)
-    } apply: { state in
-      for record in changed { state.upsert(record, index: index, namespace: namespace) }
-    }
-    return changed.count
+    return (records, expected)
   }
 
   /// Removes records, a bounded number in each commit; unknown ids are ignored.
@@ -96,13 +112,43 @@ extension VectorCatalog {
     _ = try describe(index)
     for start in stride(from: 0, to: ids.count, by: Self.removePageMax) {
       let page = Array(ids[start..<min(start + Self.removePageMax, ids.count)])
-      try await commit { batch in
-        for id in page {
-          batch.delete(VectorRows.records, VectorRows.recordKey(index, namespace, id))
-        }
-      } apply: { state in
-        state.remove(page, index: index, namespace: namespace)
+      try await retrying { try await removePage(page, [], index, namespace) }
+    }
+  }
+
+  /// Removes the records that match a filter and returns their number.
+  @discardableResult
+  package func remove(
+    matching filter: MetadataFilter,
+    index: String,
+    namespace: String
+  ) async throws -> Int {
+    var removed = 0
+    let ids = try await ids(matching: filter, index: index, namespace: namespace)
+    for start in stride(from: 0, to: ids.count, by: Self.updatePageMax) {
+      let page = Array(ids[start..<min(start + Self.updatePageMax, ids.count)])
+      removed += try await retrying {
+        let (records, expected) = try await stored(page, filter, index, namespace)
+        try await removePage(records.map(\.id), expected, index, namespace)
+        return records.count
       }
+    }
+    return removed
+  }
+
+  private func removePage(
+    _ ids: [String],
+    _ expected: [VersionExpectation],
+    _ index: String,
+    _ namespace: String
+  ) async throws {
+    let expectation = try withIndex(index) { $0.expectation }
+    try await commit(expecting: expected + [expectation]) { batch in
+      for id in ids {
+        batch.delete(VectorRows.records, VectorRows.recordKey(index, namespace, id))
+      }
+    } apply: { state, _ in
+      state.remove(ids, index: index, namespace: namespace)
     }
   }
 
@@ -138,7 +184,8 @@ extension VectorCatalog {
     namespace: String
   ) async throws -> [String] {
     try await whenLoaded()
-    return try search(filter, index: index, namespace: namespace)?.ids().sorted() ?? []
+    let search = try withIndex(index) { $0.namespaces[namespace]?.matrix.search(filter) }
+    return search?.ids().sorted() ?? []
   }
 
   /// Returns up to `limit` ids that start with `prefix` and follow `after`, in byte order.
@@ -185,26 +232,18 @@ extension VectorCatalog {
     namespace: String
   ) async throws -> [VectorMatch] {
     try await whenLoaded()
-    let description = try describe(index)
-    try Self.check(dimension: values.count, expected: description.dimension)
-    return try await search(filter, index: index, namespace: namespace)?
-      .nearest(to: values, metric: description.metric, limit: limit, withValues: withValues) ?? []
-  }
-
-  private func search(
-    _ filter: MetadataFilter?,
-    index: String,
-    namespace: String
-  ) throws -> VectorSearch? {
-    try withIndex(index) { $0.namespaces[namespace]?.matrix.search(filter) }
+    let (metric, search) = try withIndex(index) { index in
+      try Self.check(dimension: values.count, expected: index.description.dimension)
+      return (index.description.metric, index.namespaces[namespace]?.matrix.search(filter))
+    }
+    return await search?
+      .nearest(to: values, metric: metric, limit: limit, withValues: withValues) ?? []
   }
 
   /// The number of records that are read, changed and written in one commit.
   ///
   /// A record may have several kilobytes.
   private static let updatePageMax = 200
-  private static let updateAttemptsMax = 10
-  private static let removePageMax = 1000
 }
 
 extension StorageBatch {

@@ -22,12 +22,22 @@ package final class VectorCatalog: Sendable {
 
   struct Index {
     var description: VectorIndexDescription
+    /// The version of the description's row, which an index created later under the name never has.
+    var version: UInt64
     var namespaces: [String: Namespace] = [:]
+
+    /// The expectation of a commit that depends on this description.
+    var expectation: VersionExpectation {
+      let key = VectorRows.indexKey(description.name)
+      return VersionExpectation(VectorRows.indexes, key, version: version)
+    }
   }
 
   struct Namespace {
     var matrix: VectorMatrix
     var filterableFields: [String] = []
+    /// The version of the namespace's row; nil if only records tell of the namespace.
+    var version: UInt64?
   }
 
   enum Loading {
@@ -55,42 +65,54 @@ package final class VectorCatalog: Sendable {
   /// Loads the descriptions of all indexes; `loadRecords` loads their records.
   package func loadIndexes() async throws {
     let (descriptions, namespaces) = try await storage.read { snapshot in
-      var descriptions: [VectorIndexDescription] = []
+      var descriptions: [(VectorIndexDescription, version: UInt64)] = []
       try snapshot.scan(VectorRows.indexes, prefix: []) { _, value in
-        descriptions.append(try VectorRows.description(value.bytes))
+        descriptions.append((try VectorRows.description(value.bytes), value.version))
         return true
       }
-      var namespaces: [VectorRows.NamespaceRow] = []
+      var namespaces: [(row: VectorRows.NamespaceRow, version: UInt64)] = []
       try snapshot.scan(VectorRows.namespaces, prefix: []) { _, value in
-        namespaces.append(try VectorRows.namespace(value.bytes))
+        namespaces.append((try VectorRows.namespace(value.bytes), value.version))
         return true
       }
       return (descriptions, namespaces)
     }
     state.withLock { state in
       state.loading = .running([])
-      for description in descriptions {
-        state.indexes[description.name] = Index(description: description)
+      for (description, version) in descriptions {
+        state.indexes[description.name] = Index(description: description, version: version)
       }
-      for row in namespaces {
-        state.addNamespace(row.name, index: row.index, filterableFields: row.filterableFields)
-      }
+      for (row, version) in namespaces { state.setNamespace(row, version: version) }
     }
   }
 
   /// Loads all records into memory, a bounded number at a time, and then resumes waiting calls.
   ///
-  /// After a completed load, another call changes nothing.
-  package func loadRecords() async throws {
-    guard state.withLock({ if case .running = $0.loading { true } else { false } }) else { return }
+  /// Returns the number of records that fit no index, by its name or its dimension, which are
+  /// deleted. After a completed load, another call changes nothing.
+  package func loadRecords() async throws -> Int {
+    guard state.withLock({ if case .running = $0.loading { true } else { false } }) else {
+      return 0
+    }
+    var dropped = 0
     do {
       var next: [UInt8]?
       repeat {
         let page = try await page(from: next)
-        state.withLock { state in
-          for row in page.rows {
-            state.upsert(row.record, index: row.index, namespace: row.namespace)
+        let misfits = state.withLock { state in
+          page.rows.filter { row in
+            !state.upsert(row.record, index: row.index, namespace: row.namespace)
           }
+        }
+        if !misfits.isEmpty {
+          // Nothing else writes records until they are loaded.
+          var batch = StorageBatch()
+          for row in misfits {
+            let key = VectorRows.recordKey(row.index, row.namespace, row.record.id)
+            batch.delete(VectorRows.records, key)
+          }
+          try await storage.commit(batch)
+          dropped += misfits.count
         }
         next = page.next
       } while next != nil
@@ -99,6 +121,7 @@ package final class VectorCatalog: Sendable {
       throw error
     }
     finishLoading(.done) { $0.resume() }
+    return dropped
   }
 
   private func finishLoading(
@@ -147,16 +170,19 @@ package final class VectorCatalog: Sendable {
   /// Creates an index; throws `ALREADY_EXISTS` if the name is taken.
   package func create(_ description: VectorIndexDescription) async throws {
     try Self.check(description)
+    // The load must not take rows that an earlier index left for rows of this one.
+    try await whenLoaded()
     let key = VectorRows.indexKey(description.name)
     do {
       try await commit(
         expecting: [VersionExpectation(VectorRows.indexes, key, version: nil)]
       ) { batch in
         batch.put(VectorRows.indexes, key, VectorRows.bytes(description))
-        // A write that raced with the deletion of an index with this name may have left rows.
-        Self.deleteAll(below: key, &batch)
-      } apply: { state in
-        state.indexes[description.name] = Index(description: description)
+        // The deletion of an earlier index may have been interrupted.
+        batch.deleteRange(VectorRows.namespaces, from: key, to: keyAfter(prefix: key))
+        batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
+      } apply: { state, sequence in
+        state.indexes[description.name] = Index(description: description, version: sequence)
       }
     } catch let error as StorageError where error.kind == .conflict {
       throw StatusError(.alreadyExists, "Resource already exists.")
@@ -171,47 +197,91 @@ package final class VectorCatalog: Sendable {
     tags: [String: String]?,
     isProtected: Bool?
   ) async throws -> VectorIndexDescription {
-    var description = try describe(name)
-    for (key, value) in tags ?? [:] { description.tags[key] = value.isEmpty ? nil : value }
-    if let isProtected { description.isProtected = isProtected }
-    try Self.check(description)
-    let changed = description
-    try await commit { batch in
-      batch.put(VectorRows.indexes, VectorRows.indexKey(name), VectorRows.bytes(changed))
-    } apply: { state in
-      state.indexes[name]?.description = changed
+    try await retrying {
+      let (found, expectation) = try withIndex(name) { ($0.description, $0.expectation) }
+      var description = found
+      for (key, value) in tags ?? [:] { description.tags[key] = value.isEmpty ? nil : value }
+      if let isProtected { description.isProtected = isProtected }
+      try Self.check(description)
+      let changed = description
+      try await commit(expecting: [expectation]) { batch in
+        batch.put(VectorRows.indexes, VectorRows.indexKey(name), VectorRows.bytes(changed))
+      } apply: { state, sequence in
+        state.indexes[name]?.description = changed
+        state.indexes[name]?.version = sequence
+      }
+      return changed
     }
-    return changed
   }
 
-  /// Deletes an index with its records, a bounded number in each commit.
+  /// Deletes an index, and then its records, a bounded number in each commit.
   package func delete(_ name: String) async throws {
-    guard try !describe(name).isProtected else {
-      throw StatusError(
-        .permissionDenied,
-        "Deletion protection is enabled for this index. Disable deletion protection before "
-          + "retrying."
-      )
-    }
-    try await remove(name)
+    try await remove(name, evenProtected: false)
   }
 
   /// Deletes all indexes with their records, including protected indexes.
   package func removeAll() async throws {
-    for index in indexes() { try await remove(index.name) }
+    for index in indexes() {
+      do {
+        try await remove(index.name, evenProtected: true)
+      } catch let error as StatusError where error.statusCode == .notFound {
+        continue
+      }
+    }
   }
 
-  private func remove(_ name: String) async throws {
+  private func remove(_ name: String, evenProtected: Bool) async throws {
     try await whenLoaded()
-    for namespace in try withIndex(name, { $0.namespaces.keys.sorted() }) {
-      try await removeAll(index: name, namespace: namespace)
+    let key = VectorRows.indexKey(name)
+    try await retrying {
+      let (index, expectation) = try withIndex(name) { ($0.description, $0.expectation) }
+      guard evenProtected || !index.isProtected else {
+        throw StatusError(
+          .permissionDenied,
+          "Deletion protection is enabled for this index. Disable deletion protection before "
+            + "retrying."
+        )
+      }
+      try await commit(expecting: [expectation]) { batch in
+        batch.delete(VectorRows.indexes, key)
+        batch.deleteRange(VectorRows.namespaces, from: key, to: keyAfter(prefix: key))
+      } apply: { state, _ in
+        state.removeIndex(name)
+      }
     }
-    try await commit { batch in
-      let key = VectorRows.indexKey(name)
-      batch.delete(VectorRows.indexes, key)
-      Self.deleteAll(below: key, &batch)
-    } apply: { state in
-      state.removeIndex(name)
+    try await removeRecords(ofDeletedIndex: key)
+  }
+
+  /// Deletes the rows of an index that is no longer there.
+  ///
+  /// They are invisible already. After a crash the next start deletes the rest.
+  private func removeRecords(ofDeletedIndex key: [UInt8]) async throws {
+    while true {
+      let page = try await storage.read { snapshot in
+        var page: [[UInt8]] = []
+        try snapshot.scanKeys(
+          VectorRows.records,
+          from: key,
+          to: keyAfter(prefix: key),
+          descending: false
+        ) { record, _ in
+          page.append(record)
+          return page.count < Self.removePageMax
+        }
+        return page
+      }
+      if page.isEmpty { return }
+      do {
+        try await commit(
+          expecting: [VersionExpectation(VectorRows.indexes, key, version: nil)]
+        ) { batch in
+          for record in page { batch.delete(VectorRows.records, record) }
+        } apply: { _, _ in
+        }
+      } catch let error as StorageError where error.kind == .conflict {
+        // The creation of another index with this name has deleted the rest.
+        return
+      }
     }
   }
 
@@ -247,39 +317,44 @@ package final class VectorCatalog: Sendable {
     filterableFields: [String]
   ) async throws {
     try await whenLoaded()
-    guard try !hasNamespace(index, name) else { throw Self.namespaceExists }
-    let key = VectorRows.namespaceKey(index, name)
-    do {
-      try await commit(
-        expecting: [VersionExpectation(VectorRows.namespaces, key, version: nil)]
-      ) { batch in
-        batch.put(index: index, namespace: name, filterableFields: filterableFields)
-      } apply: { state in
-        state.addNamespace(name, index: index, filterableFields: filterableFields)
+    let row = VectorRows.NamespaceRow(
+      index: index,
+      name: name,
+      filterableFields: filterableFields
+    )
+    try await retrying {
+      let (exists, expectation) = try withIndex(index) { index in
+        (index.namespaces[name] != nil, index.expectation)
       }
-    } catch let error as StorageError where error.kind == .conflict {
-      throw Self.namespaceExists
+      if exists { throw StatusError(.alreadyExists, "Namespace already exists") }
+      try await commit(expecting: [expectation, row.expectation(version: nil)]) { batch in
+        batch.put(row)
+      } apply: { state, sequence in
+        state.setNamespace(row, version: sequence)
+      }
     }
   }
 
   /// Deletes a namespace with its records; throws `NOT_FOUND` if it is unknown.
   package func deleteNamespace(_ name: String, index: String) async throws {
-    try await removeAll(index: index, namespace: name)
-    try await commit { batch in
-      let key = VectorRows.namespaceKey(index, name)
-      batch.delete(VectorRows.namespaces, key)
-      batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
-    } apply: { state in
-      state.removeNamespace(name, index: index)
+    let key = VectorRows.namespaceKey(index, name)
+    try await retrying {
+      try await removeAll(index: index, namespace: name)
+      let (version, expectation) = try withIndex(index) { index in
+        (index.namespaces[name]?.version, index.expectation)
+      }
+      try await commit(
+        expecting: [expectation, VersionExpectation(VectorRows.namespaces, key, version: version)]
+      ) { batch in
+        batch.delete(VectorRows.namespaces, key)
+        batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
+      } apply: { state, _ in
+        state.removeNamespace(name, index: index)
+      }
     }
   }
 
   // MARK: - Helpers for the extensions
-
-  /// Indicates whether an index has a namespace; throws `NOT_FOUND` if there is no such index.
-  func hasNamespace(_ index: String, _ name: String) throws -> Bool {
-    try withIndex(index) { $0.namespaces[name] != nil }
-  }
 
   /// Calls `body` with an index under the lock; `body` must not keep a copy of the index.
   func withIndex<Result: Sendable>(
@@ -305,13 +380,33 @@ package final class VectorCatalog: Sendable {
     }
   }
 
-  /// Commits a batch and applies it to memory in commit order.
+  /// Runs `body` again as long as other calls change what its commit expects.
+  func retrying<Result>(_ body: () async throws -> Result) async throws -> Result {
+    var attempt = 1
+    while true {
+      do {
+        return try await body()
+      } catch let error as StorageError where error.kind == .conflict {
+        guard attempt < Self.attemptsMax else {
+          throw StatusError(
+            .aborted,
+            "Other calls kept changing the same index, namespace or vectors; try again."
+          )
+        }
+        attempt += 1
+      }
+    }
+  }
+
+  /// Commits a batch and applies it to memory in commit order, with the commit's sequence.
   ///
   /// The engine completes commits one after the other, so memory and storage have the same order.
+  /// A commit that depends on an index expects its version: until the commit, the index may have
+  /// been changed, deleted or created again.
   func commit(
-    expecting: [VersionExpectation] = [],
+    expecting: [VersionExpectation],
     _ build: (inout StorageBatch) -> Void,
-    apply: @escaping @Sendable (inout State) -> Void
+    apply: @escaping @Sendable (inout State, _ sequence: UInt64) -> Void
   ) async throws {
     var batch = StorageBatch()
     build(&batch)
@@ -319,8 +414,8 @@ package final class VectorCatalog: Sendable {
     try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
       storage.submit(finished, expecting: expecting, durability: .synced) { result in
         switch result {
-        case .success:
-          self.state.withLock { apply(&$0) }
+        case .success(let sequence):
+          self.state.withLock { apply(&$0, sequence) }
           done.resume()
         case .failure(let error): done.resume(throwing: error)
         }
@@ -328,34 +423,21 @@ package final class VectorCatalog: Sendable {
     }
   }
 
-  private static func deleteAll(below key: [UInt8], _ batch: inout StorageBatch) {
-    batch.deleteRange(VectorRows.namespaces, from: key, to: keyAfter(prefix: key))
-    batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
-  }
-
   static func unknown(_ index: String) -> StatusError {
     StatusError(.notFound, "Index \(index) not found.")
   }
 
-  private static let namespaceExists = StatusError(.alreadyExists, "Namespace already exists")
   /// The number of records read in one step, which limits how long a snapshot is held.
   static let loadPageMax = 1000
+  /// The number of records deleted in one commit.
+  static let removePageMax = 1000
+  private static let attemptsMax = 10
 }
 
 extension StorageBatch {
   /// Adds a row for a namespace, so that it exists even without records.
-  mutating func put(index: String, namespace: String, filterableFields: [String]) {
-    put(
-      VectorRows.namespaces,
-      VectorRows.namespaceKey(index, namespace),
-      VectorRows.bytes(
-        VectorRows.NamespaceRow(
-          index: index,
-          name: namespace,
-          filterableFields: filterableFields
-        )
-      )
-    )
+  mutating func put(_ row: VectorRows.NamespaceRow) {
+    put(VectorRows.namespaces, row.key, VectorRows.bytes(row))
   }
 }
 
@@ -377,19 +459,36 @@ extension VectorCatalog.Namespace {
 }
 
 extension VectorCatalog.State {
-  mutating func addNamespace(_ name: String, index: String, filterableFields: [String] = []) {
+  /// Sets the fields of a namespace and the version of its row; it keeps its records.
+  mutating func setNamespace(_ row: VectorRows.NamespaceRow, version: UInt64) {
+    addNamespace(row.name, index: row.index)
+    indexes[row.index]?.namespaces[row.name]?.filterableFields = row.filterableFields
+    indexes[row.index]?.namespaces[row.name]?.version = version
+  }
+
+  private mutating func addNamespace(_ name: String, index: String) {
     guard let dimension = indexes[index]?.description.dimension,
       indexes[index]?.namespaces[name] == nil
     else { return }
     indexes[index]?.namespaces[name] = VectorCatalog.Namespace(
-      matrix: VectorMatrix(dimension: dimension),
-      filterableFields: filterableFields
+      matrix: VectorMatrix(dimension: dimension)
     )
   }
 
-  mutating func upsert(_ record: VectorRecord, index: String, namespace: String) {
+  /// Adds or replaces a record; returns false for a record that does not fit an index.
+  mutating func upsert(_ record: VectorRecord, index: String, namespace: String) -> Bool {
+    guard indexes[index]?.description.dimension == record.values.count else { return false }
     addNamespace(namespace, index: index)
     bytes += indexes[index]?.namespaces[namespace]?.change { $0.upsert(record) } ?? 0
+    return true
+  }
+
+  /// Adds or replaces the records of a commit that expected the index.
+  mutating func upsert(_ records: [VectorRecord], index: String, namespace: String) {
+    for record in records {
+      let fits = upsert(record, index: index, namespace: namespace)
+      precondition(fits, "a commit expects the index whose dimension its records have")
+    }
   }
 
   mutating func remove(_ ids: [String], index: String, namespace: String) {

@@ -87,6 +87,13 @@ enum VectorRows {
     var index: String
     var name: String
     var filterableFields: [String]
+
+    var key: [UInt8] { namespaceKey(index, name) }
+
+    /// Returns the expectation that the row has a version; nil if it must not exist.
+    func expectation(version: UInt64?) -> VersionExpectation {
+      VersionExpectation(namespaces, key, version: version)
+    }
   }
 
   static func bytes(_ row: NamespaceRow) -> [UInt8] {

@@ -175,7 +175,7 @@ package final class Suite: Service {
         essential(parts.documents),
         essential(firestoreService(firestore), .firestore),
         essential(authService(parts), .auth),
-        essential(VectorLoader(catalog: parts.vectors)),
+        essential(VectorLoader(catalog: parts.vectors, logger: logger(for: "vectors"))),
         essential(vectorService(vectors), .vectors),
         essential(parts.deliveries),
         essential(TriggerLeaseService(triggers: triggers, deliveries: parts.deliveries)),

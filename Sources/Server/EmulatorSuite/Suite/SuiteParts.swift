@@ -11,6 +11,7 @@ import Logging
 import QueryEngine
 import SQLiteStorage
 import TriggerDelivery
+import VectorEmulator
 import VectorIndex
 import WorkerPool
 
@@ -101,7 +102,9 @@ struct SuiteParts {
     try await vectors.loadIndexes()
     // An import writes vector records, so the stored ones must be loaded first. A start without
     // import does not need them yet.
-    if configuration.importFolder != nil { try await vectors.loadRecords() }
+    if configuration.importFolder != nil {
+      try await VectorLoader(catalog: vectors, logger: logger("vectors")).load()
+    }
     transfer = DataTransfer(
       project: configuration.project,
       exporter: DataExporter(
