@@ -211,6 +211,17 @@ struct ValueCodingTests {
     #expect(decoded == model)
   }
 
+  @Test("JSON of any value is read up to a nesting of 128 levels")
+  func nestedJSON() throws {
+    func decode(_ levels: Int) throws -> FirestoreValue {
+      let lists = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+      return try JSONDecoder().decode(FirestoreValue.self, from: Data(lists.utf8))
+    }
+
+    #expect(throws: Never.self) { try decode(128) }
+    #expect(throws: DecodingError.self) { try decode(200) }
+  }
+
   @Test("A date's microseconds survive, before 1970 too", arguments: [1_753_000_000.123456, -1.5])
   func dates(seconds: Double) throws {
     let timestamp = try #require(Timestamp(Date(timeIntervalSince1970: seconds)))

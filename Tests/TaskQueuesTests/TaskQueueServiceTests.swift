@@ -390,7 +390,9 @@ struct TaskQueueServiceTests {
   @Test(
     "A malformed task is a 400 that says what to change",
     arguments: [
-      ("[", "not JSON"), ("[]", "must be a JSON object"), ("{}", "has no task"),
+      ("[", "not JSON"), (#"{"task": 1"#, "an unexpected end at byte 10"),
+      (String(repeating: "[", count: 4000), "nested more than 128 levels deep"),
+      ("[]", "must be a JSON object"), ("{}", "has no task"),
       (#"{"task": 1}"#, "task must be a JSON object"),
       (#"{"task": {}}"#, "task.httpRequest is missing"),
       (#"{"task": {"appEngineHttpRequest": {}}}"#, "App Engine"),

@@ -6,7 +6,7 @@ import VectorIndex
 /// The encoding of a vector as one line, with the names of its index and namespace.
 ///
 /// It has the JSON form of the vector API.
-struct VectorLine: Codable {
+struct VectorLine: Encodable {
   /// The maximum size of a line: enough for 20,000 dimensions and 40 KB of metadata in JSON.
   static let bytesMax = 4 << 20
 
@@ -17,24 +17,11 @@ struct VectorLine: Codable {
   var metadata: [String: Metadata]
 
   /// A metadata value in plain JSON.
-  enum Metadata: Codable {
+  enum Metadata: Encodable {
     case boolean(Bool)
     case number(Double)
     case string(String)
     case strings([String])
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let flag = try? container.decode(Bool.self) {
-        self = .boolean(flag)
-      } else if let number = try? container.decode(Double.self) {
-        self = .number(number)
-      } else if let text = try? container.decode(String.self) {
-        self = .string(text)
-      } else {
-        self = .strings(try container.decode([String].self))
-      }
-    }
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.singleValueContainer()
@@ -55,30 +42,46 @@ struct VectorLine: Codable {
 
   /// Decodes a line; throws `INVALID_ARGUMENT` if it is not a vector.
   static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorPage.Row {
-    do {
-      return try JSONDecoder().decode(VectorLine.self, from: Data(line)).row
-    } catch {
-      throw .invalidArgument("no vector with index, namespace, id, values and metadata")
-    }
+    // Text that is no JSON at all gets the same error.
+    guard case .object(let members)? = try? JSONTree.parse(Array(line)),
+      let row = row(of: Dictionary(members) { _, last in last })
+    else { throw .invalidArgument("no vector with index, namespace, id, values and metadata") }
+    return row
   }
 
-  private var row: VectorPage.Row {
-    VectorPage.Row(
-      index: index,
-      namespace: namespace,
-      record: VectorRecord(
-        id: id,
-        values: values,
-        metadata: metadata.mapValues { value in
-          switch value {
-          case .string(let text): .string(text)
-          case .number(let number): .number(number)
-          case .boolean(let flag): .boolean(flag)
-          case .strings(let texts): .strings(texts)
-          }
-        }
-      )
-    )
+  private static func row(of members: [String: JSONTree]) -> VectorPage.Row? {
+    guard case .string(let index)? = members["index"],
+      case .string(let namespace)? = members["namespace"],
+      case .string(let id)? = members["id"],
+      case .array(let values)? = members["values"],
+      case .object(let metadata)? = members["metadata"]
+    else { return nil }
+    var record = VectorRecord(id: id, values: [])
+    for value in values {
+      guard case .number(let number) = value else { return nil }
+      record.values.append(Float(number.double))
+    }
+    for (name, value) in metadata {
+      guard let value = metadataValue(value) else { return nil }
+      record.metadata[name] = value
+    }
+    return VectorPage.Row(index: index, namespace: namespace, record: record)
+  }
+
+  private static func metadataValue(_ json: JSONTree) -> MetadataValue? {
+    switch json {
+    case .boolean(let flag): return .boolean(flag)
+    case .number(let number): return .number(number.double)
+    case .string(let text): return .string(text)
+    case .array(let elements):
+      var texts: [String] = []
+      for element in elements {
+        guard case .string(let text) = element else { return nil }
+        texts.append(text)
+      }
+      return .strings(texts)
+    case .null, .object: return nil
+    }
   }
 
   private init(_ row: VectorPage.Row) {

@@ -27,21 +27,23 @@ enum TaskJSON: Sendable, Hashable {
   }
 }
 
-extension TaskJSON: Decodable {
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
-      self = .null
-    } else if let flag = try? container.decode(Bool.self) {
-      self = .boolean(flag)
-    } else if let number = try? container.decode(Double.self) {
-      self = .number(number)
-    } else if let text = try? container.decode(String.self) {
-      self = .string(text)
-    } else if let elements = try? container.decode([TaskJSON].self) {
-      self = .array(elements)
-    } else {
-      self = .object(try container.decode([String: TaskJSON].self))
+extension TaskJSON {
+  /// Parses a text as one value; a number beyond the range of a double is an error.
+  static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> TaskJSON {
+    var parser = JSONParser(Builder())
+    return try parser.parse(text)
+  }
+
+  private struct Builder: JSONBuilder {
+    func null() -> TaskJSON { .null }
+    func boolean(_ flag: Bool) -> TaskJSON { .boolean(flag) }
+    func number(_ number: JSONNumber) -> TaskJSON? {
+      number.double.isFinite ? .number(number.double) : nil
+    }
+    func string(_ text: String) -> TaskJSON { .string(text) }
+    func array(_ elements: [TaskJSON]) -> TaskJSON { .array(elements) }
+    func object(_ members: [(String, TaskJSON)]) -> TaskJSON {
+      .object(Dictionary(members) { _, last in last })
     }
   }
 }

@@ -5,16 +5,11 @@ package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
 import InvocationContext
+import JSONText
 package import Logging
 import NIOCore
 import StatusCodes
 package import TaskQueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The REST API of Cloud Tasks, as `firebase-admin` and Google's clients use it.
 ///
@@ -302,10 +297,12 @@ package struct TaskQueueService: Sendable {
   private func json(_ request: Request) async throws -> TaskJSON {
     let body = try await request.wholeBody(upTo: Self.requestBytesMax)
     guard body.readableBytes > 0 else { return [:] }
-    do {
-      return try JSONDecoder().decode(TaskJSON.self, from: Data(body.readableBytesView))
+    do throws(JSONSyntaxError) {
+      return try TaskJSON.parse(body.readableBytesView)
     } catch {
-      throw StatusError.invalidArgument("The request's body is not JSON.")
+      throw StatusError.invalidArgument(
+        "The request's body is not JSON: \(error.reason) at byte \(error.offset)."
+      )
     }
   }
 

@@ -43,8 +43,16 @@ extension DocumentName: Codable {
 
 extension FirestoreValue: Codable {
   /// Decodes the values that JSON can express: null, booleans, numbers, strings, arrays and maps.
+  ///
+  /// Throws for values that are nested more than 128 levels deep.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
+    guard decoder.codingPath.count <= Self.jsonDepthMax else {
+      throw DecodingError.dataCorruptedError(
+        in: container,
+        debugDescription: "is nested more than \(Self.jsonDepthMax) levels deep"
+      )
+    }
     if container.decodeNil() {
       self = .null
       return
@@ -64,6 +72,11 @@ extension FirestoreValue: Codable {
       self = .map(try container.decode(MapValue.self))
     }
   }
+
+  /// The maximum nesting, as in the JSON of callables.
+  ///
+  /// A test for a type that fails costs `JSONDecoder` the square of the depth.
+  private static let jsonDepthMax = 128
 
   /// Encodes the value as the nearest one that JSON can express.
   public func encode(to encoder: any Encoder) throws {
