@@ -211,6 +211,33 @@ struct ValueCodingTests {
     #expect(decoded == model)
   }
 
+  @Test(
+    "A decimal is a number, in documents and in JSON, and is read from every kind of number",
+    arguments: [ValueDialect.firestore, .json(dates: .rfc3339)]
+  )
+  func decimals(dialect: ValueDialect) throws {
+    struct Price: Codable, Equatable {
+      var amount: Decimal
+      var discount: Decimal?
+    }
+    let encoder = ValueEncoder(dialect: dialect)
+    let decoder = ValueDecoder(dialect: dialect)
+    for digits in ["19.99", "-0.1", "3.133", "20", "1234567890.12", "0", "1e100"] {
+      let price = Price(amount: try #require(Decimal(string: digits)))
+      let fields = try encoder.encodeFields(price)
+
+      #expect(fields == ["amount": .double(try #require(Double(digits)))])
+      #expect(try decoder.decode(Price.self, from: fields) == price)
+    }
+    #expect(try decoder.decode(Decimal.self, from: .integer(.max)) == Decimal(Int64.max))
+    #expect(throws: ValueCodingError.self) {
+      try decoder.decode(Decimal.self, from: .double(1e300))
+    }
+    #expect(throws: ValueCodingError.self) {
+      try decoder.decode(Decimal.self, from: .string("19.99"))
+    }
+  }
+
   @Test("JSON of any value is read up to a nesting of 128 levels")
   func nestedJSON() throws {
     func decode(_ levels: Int) throws -> FirestoreValue {

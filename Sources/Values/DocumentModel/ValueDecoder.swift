@@ -3,7 +3,8 @@
 /// - `Timestamp`, `GeoPoint`, `DocumentName` and `FirestoreValue` are read directly. `Date` is read
 ///   from a timestamp, `Data` from bytes, `URL` from a string, and `[Double]` also from a vector.
 /// - Numbers are exact: an integer is read from a double only if the double is whole and fits. A
-///   `Double` is read from an integer or a double.
+///   `Double` is read from an integer or a double, and so is a `Decimal`, with the digits that the
+///   double is written with.
 /// - Fields without a matching property are ignored. A null or missing field is nil for an optional
 ///   property and an error for any other.
 public struct ValueDecoder: Sendable {

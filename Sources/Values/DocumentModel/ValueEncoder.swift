@@ -1,8 +1,8 @@
 /// An encoder of `Encodable` Swift values as a document's fields.
 ///
 /// It is the counterpart of `ValueDecoder`: `Date` becomes a timestamp, `Data` bytes, `URL` a
-/// string, and every integer type an integer. A nil property becomes no field at all. Use
-/// `FirestoreValue` for types that Swift lacks, such as a vector.
+/// string, `Decimal` a double, and every integer type an integer. A nil property becomes no field.
+/// Use `FirestoreValue` for types that Swift lacks, such as a vector.
 public struct ValueEncoder: Sendable {
   private var options = ValueCodingOptions()
 

@@ -146,6 +146,23 @@ extension Float: ValueRepresentable {
   static var expectation: String { "a number" }
 }
 
+/// A number, as the Firebase clients for Apple's platforms write it, in the precision of a double.
+extension Decimal: ValueRepresentable {
+  static func read(_ value: FirestoreValue, _ dialect: ValueDialect) -> Decimal? {
+    if let integer = Int64.read(value, dialect) { return Decimal(integer) }
+    if let integer = UInt64.read(value, dialect) { return Decimal(integer) }
+    // The shortest digits of the double are those that were written, such as 19.99. Its exact value
+    // has more of them.
+    return Double.read(value, dialect).flatMap { Decimal(string: $0.description) }
+  }
+
+  func written(_ dialect: ValueDialect) -> FirestoreValue? {
+    Double(description).map { .double($0) }
+  }
+
+  static var expectation: String { "a number that a Decimal can hold" }
+}
+
 extension FirestoreValue: ValueRepresentable {
   static func read(_ value: FirestoreValue, _ dialect: ValueDialect) -> FirestoreValue? { value }
   func written(_ dialect: ValueDialect) -> FirestoreValue? { self }
