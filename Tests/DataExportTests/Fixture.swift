@@ -85,7 +85,13 @@ struct Fixture {
     return documents
   }
 
-  func allVectors() async throws -> [VectorPage.Row] { try await vectors.page(from: nil).rows }
+  func allVectors() async throws -> [VectorRow] {
+    try await vectors.withView { view in
+      var rows: [VectorRow] = []
+      view.forEachRow { rows.append($0) }
+      return rows
+    }
+  }
 
   func eventsCount() async throws -> Int {
     try await storage.read { try CommitLog.records(after: 0, limit: 10_000, in: $0) }

@@ -16,6 +16,7 @@ package final class FaultyStorage: OrderedStorage {
     var submitted = 0
     var reads = 0
     var overtaking: (@Sendable () async throws -> Void)?
+    var readOvertaking: (read: Int, body: @Sendable () async throws -> Void)?
   }
 
   private let base: any OrderedStorage
@@ -72,6 +73,14 @@ package final class FaultyStorage: OrderedStorage {
     state.withLock { $0.overtaking = body }
   }
 
+  /// Runs `body` before the read that follows `count` other reads; if it throws, so does the read.
+  package func overtakeRead(
+    after count: Int,
+    _ body: @escaping @Sendable () async throws -> Void
+  ) {
+    state.withLock { $0.readOvertaking = ($0.reads + count + 1, body) }
+  }
+
   /// The number of batches submitted, failed ones included.
   package var commitsSubmitted: Int { state.withLock { $0.submitted } }
 
@@ -81,10 +90,15 @@ package final class FaultyStorage: OrderedStorage {
   package func read<Result: Sendable>(
     _ body: (any StorageSnapshot) throws -> sending Result
   ) async throws -> sending Result {
-    let failure = state.withLock { state in
+    let (failure, overtaking) = state.withLock { state in
       state.reads += 1
-      return state.readFailures.isEmpty ? nil : state.readFailures.removeFirst()
+      let isOvertaken = state.readOvertaking?.read == state.reads
+      return (
+        state.readFailures.isEmpty ? nil : state.readFailures.removeFirst(),
+        isOvertaken ? state.readOvertaking.take()?.body : nil
+      )
     }
+    try await overtaking?()
     if let failure { throw failure }
     return try await base.read(body)
   }

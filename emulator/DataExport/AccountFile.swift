@@ -70,44 +70,23 @@ struct AccountFile: Sendable {
     try RegularFile.contents(of: path, bytesMax: bytesMax)
   }
 
-  /// Writes all users of a store to a folder, some at a time, and returns their number.
-  static func write(_ accounts: AccountStore, to folder: String) async throws -> Int {
+  /// Writes users and settings to a folder and returns the number of users.
+  static func write(_ accounts: AccountSnapshot, to folder: String) throws -> Int {
     let file = try ExportFileWriter(path: "\(folder)/\(accountsName)")
     try file.append(line: #"{"kind":"identitytoolkit#DownloadAccountResponse","users":["#.utf8)
     var count = 0
-    var last: String?
-    while true {
-      try Task.checkCancellation()
-      let page = try await page(of: accounts, after: last)
-      for user in page {
-        let separator = count == 0 ? "" : ","
-        try file.append(line: Array(separator.utf8) + JSONEncoder.stable().encode(user))
-        count += 1
-      }
-      guard let end = page.last else { break }
-      last = end.localId
+    try accounts.forEachUser { user in
+      if count.isMultiple(of: pageMax) { try Task.checkCancellation() }
+      let separator = count == 0 ? "" : ","
+      try file.append(line: Array(separator.utf8) + JSONEncoder.stable().encode(user))
+      count += 1
     }
     try file.append(line: "]}".utf8)
     _ = try file.finish()
     let config = try ExportFileWriter(path: "\(folder)/\(configName)")
-    let settings = try await accounts.read { try $0.settings() }
-    try config.append(line: try JSONEncoder.stable(isPretty: true).encode(settings))
+    try config.append(line: try JSONEncoder.stable(isPretty: true).encode(accounts.settings))
     _ = try config.finish()
     return count
-  }
-
-  private static func page(
-    of accounts: AccountStore,
-    after last: String?
-  ) async throws -> [UserAccount] {
-    try await accounts.read { view in
-      var users: [UserAccount] = []
-      try view.users(after: last) { user in
-        users.append(user)
-        return users.count < pageMax
-      }
-      return users
-    }
   }
 
   /// Throws `FAILED_PRECONDITION` if a stored user who stays has what identifies an imported one.

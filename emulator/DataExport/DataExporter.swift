@@ -66,14 +66,15 @@ package struct DataExporter: Sendable {
       )
       return try await Self.write(to: destination) {
         let name = URL(filePath: destination.path).lastPathComponent
-        let count = try await write([database], to: destination.workPath, name: name)
+        let time = try await store.readTime()
+        let count = try await write([database], at: time, to: destination.workPath, name: name)
         try destination.publish(folders: [])
         return Summary(path: destination.path, documents: count, users: 0, vectors: 0)
       }
     }
   }
 
-  /// Writes all documents and users of a project and all vectors to a folder.
+  /// Writes all documents and users of a project and all vectors of one moment to a folder.
   ///
   /// If `replaces` is true, an earlier export in the folder is replaced; otherwise the call throws
   /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused. The form
@@ -92,6 +93,7 @@ package struct DataExporter: Sendable {
       )
       return try await Self.write(to: destination) {
         let documentsPath = try destination.makeFolder(Self.documentsFolder)
+        let (moment, time) = try await moment()
         let databases = try await store.databases(of: project)
         let main = DatabaseName(project: project)
         let documents: Int
@@ -99,6 +101,7 @@ package struct DataExporter: Sendable {
         case .hearth:
           documents = try await write(
             databases.isEmpty ? [main] : databases,
+            at: time,
             to: documentsPath,
             name: Self.documentsFolder
           )
@@ -112,14 +115,20 @@ package struct DataExporter: Sendable {
           }
           documents = try await writeOfficial(
             main,
+            at: time,
             to: documentsPath,
             name: Self.documentsFolder
           )
         }
         let authPath = try destination.makeFolder(AccountFile.folder)
-        let users = try await AccountFile.write(accounts, to: authPath)
+        let users = try AccountFile.write(moment.accounts, to: authPath)
         let vectorsPath = try destination.makeFolder(Self.vectorsFolder)
-        let vectors = try await writeVectors(to: vectorsPath, name: Self.vectorsFolder)
+        let vectors = try writeVectors(
+          moment.vectors,
+          of: time,
+          to: vectorsPath,
+          name: Self.vectorsFolder
+        )
         let metadata = ExportMetadata(
           version: version,
           firestore: .init(
@@ -144,12 +153,26 @@ package struct DataExporter: Sendable {
 
   // MARK: - Parts
 
+  /// The users and vectors of one moment.
+  private struct Moment: Sendable {
+    var accounts: AccountSnapshot
+    var vectors: VectorView
+  }
+
+  /// Takes the users and vectors of one moment; the documents of its time are read page by page.
+  private func moment() async throws -> (Moment, Timestamp) {
+    try await vectors.withView { vectors in
+      let (accounts, time) = try await store.readStorage { try AccountSnapshot($0) }
+      return (Moment(accounts: accounts, vectors: vectors), time)
+    }
+  }
+
   private func write(
     _ databases: [DatabaseName],
+    at time: Timestamp,
     to folder: String,
     name: String
   ) async throws -> Int {
-    let time = try await store.readTime()
     let lines = ExportLines(folder: folder, kind: "documents", fileBytesMax: fileBytesMax)
     var metadata = DocumentMetadata(readTime: time.description, databases: [])
     for database in databases {
@@ -174,10 +197,10 @@ package struct DataExporter: Sendable {
 
   private func writeOfficial(
     _ database: DatabaseName,
+    at time: Timestamp,
     to folder: String,
     name: String
   ) async throws -> Int {
-    let time = try await store.readTime()
     let writer = try OfficialExportWriter(folder: folder, name: name, fileBytesMax: fileBytesMax)
     var next: [UInt8]?
     repeat {
@@ -205,38 +228,26 @@ package struct DataExporter: Sendable {
     }
   }
 
-  private func writeVectors(to folder: String, name: String) async throws -> Int {
-    let time = try await store.readTime()
-    let indexes = try vectors.indexes().compactMap(described)
-    let known = Set(indexes.map(\.name))
+  private func writeVectors(
+    _ view: VectorView,
+    of time: Timestamp,
+    to folder: String,
+    name: String
+  ) throws -> Int {
     let lines = ExportLines(folder: folder, kind: "vectors", fileBytesMax: fileBytesMax)
-    var next: [UInt8]?
-    repeat {
+    try view.forEachRow { row in
       try Task.checkCancellation()
-      let page = try await vectors.page(from: next)
-      for row in page.rows where known.contains(row.index) {
-        try lines.append(try VectorLine.bytes(row))
-      }
-      next = page.next
-    } while next != nil
+      try lines.append(try VectorLine.bytes(row))
+    }
     let files = try lines.endFiles()
     let metadata = VectorMetadata(
       exportTime: time.description,
-      indexes: indexes,
+      indexes: view.indexes.map { VectorMetadata.Index($0.description, $0.namespaces) },
       vectors: files.reduce(0) { $0 + $1.records },
       files: files
     )
     try Self.write(metadata, to: "\(folder)/\(Self.metadataName(name))")
     return metadata.vectors
-  }
-
-  /// Returns the metadata of an index; nil if the index was deleted a moment ago.
-  private func described(_ index: VectorIndexDescription) throws -> VectorMetadata.Index? {
-    do {
-      return VectorMetadata.Index(index, try vectors.knownNamespaces(index: index.name))
-    } catch let error as StatusError where error.statusCode == .notFound {
-      return nil
-    }
   }
 
   // MARK: - Folders

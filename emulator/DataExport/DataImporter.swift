@@ -344,7 +344,7 @@ package final class DataImporter: Sendable {
         path: "\(source.folder)/\(file.name)",
         lineBytesMax: VectorLine.bytesMax
       )
-      var batch: [VectorPage.Row] = []
+      var batch: [VectorRow] = []
       while true {
         try Task.checkCancellation()
         let row = try reader.next().map { line in try VectorLine.row(line) }
@@ -378,7 +378,7 @@ package final class DataImporter: Sendable {
 
   private func forEachVector(
     of source: ExportSource.Vectors,
-    _ body: (ExportFileReader, VectorPage.Row) throws -> Void
+    _ body: (ExportFileReader, VectorRow) throws -> Void
   ) throws {
     for file in source.metadata.files {
       let reader = try ExportFileReader(

@@ -35,13 +35,13 @@ struct VectorLine: Encodable {
   }
 
   /// Returns the line without its line feed; equal vectors have equal lines.
-  static func bytes(_ row: VectorPage.Row) throws -> Data {
+  static func bytes(_ row: VectorRow) throws -> Data {
     let encoder = JSONEncoder.stable()
     return try encoder.encode(VectorLine(row))
   }
 
   /// Decodes a line; throws `INVALID_ARGUMENT` if it is not a vector.
-  static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorPage.Row {
+  static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorRow {
     // Text that is no JSON at all gets the same error.
     guard case .object(let members)? = try? JSONTree.parse(Array(line)),
       let row = row(of: Dictionary(members) { _, last in last })
@@ -49,7 +49,7 @@ struct VectorLine: Encodable {
     return row
   }
 
-  private static func row(of members: [String: JSONTree]) -> VectorPage.Row? {
+  private static func row(of members: [String: JSONTree]) -> VectorRow? {
     guard case .string(let index)? = members["index"],
       case .string(let namespace)? = members["namespace"],
       case .string(let id)? = members["id"],
@@ -65,7 +65,7 @@ struct VectorLine: Encodable {
       guard let value = metadataValue(value) else { return nil }
       record.metadata[name] = value
     }
-    return VectorPage.Row(index: index, namespace: namespace, record: record)
+    return VectorRow(index: index, namespace: namespace, record: record)
   }
 
   private static func metadataValue(_ json: JSONTree) -> MetadataValue? {
@@ -84,7 +84,7 @@ struct VectorLine: Encodable {
     }
   }
 
-  private init(_ row: VectorPage.Row) {
+  private init(_ row: VectorRow) {
     index = row.index
     namespace = row.namespace
     id = row.record.id

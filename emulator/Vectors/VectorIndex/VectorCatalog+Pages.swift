@@ -1,25 +1,25 @@
 import StorageEngine
 
-/// A page of the stored records of all indexes and namespaces.
-package struct VectorPage: Sendable {
-  /// The records, ordered by index, namespace and id.
-  package var rows: [Row]
-  /// The start of the next page; nil after the last page.
-  package var next: [UInt8]?
+/// A record with its index and namespace.
+package struct VectorRow: Sendable, Hashable {
+  package var index: String
+  package var namespace: String
+  package var record: VectorRecord
 
-  /// A record with its index and namespace.
-  package struct Row: Sendable, Hashable {
-    package var index: String
-    package var namespace: String
-    package var record: VectorRecord
-
-    /// Creates a row from a record, its index and its namespace.
-    package init(index: String, namespace: String, record: VectorRecord) {
-      self.index = index
-      self.namespace = namespace
-      self.record = record
-    }
+  /// Creates a row from a record, its index and its namespace.
+  package init(index: String, namespace: String, record: VectorRecord) {
+    self.index = index
+    self.namespace = namespace
+    self.record = record
   }
+}
+
+/// A page of the stored records of all indexes and namespaces.
+struct VectorPage: Sendable {
+  /// The records, ordered by index, namespace and id.
+  var rows: [VectorRow]
+  /// The start of the next page; nil after the last page.
+  var next: [UInt8]?
 }
 
 /// Reading of all records in pages of bounded size.
@@ -27,7 +27,7 @@ extension VectorCatalog {
   /// Returns a page of records, starting at the key `from`.
   ///
   /// Each record is complete. Writes between two pages may be visible.
-  package func page(from: [UInt8]?) async throws -> VectorPage {
+  func page(from: [UInt8]?) async throws -> VectorPage {
     try await storage.read { snapshot in
       var page = VectorPage(rows: [], next: nil)
       try snapshot.scan(VectorRows.records, from: from, to: nil, descending: false) { key, value in

@@ -12,6 +12,7 @@ package final class VectorCatalog: Sendable {
   let storage: any OrderedStorage
   private let bytesMax: Int
   private let state = Mutex(State())
+  private let gate = Mutex(CommitGate())
 
   struct State {
     var indexes: [String: Index] = [:]
@@ -290,22 +291,8 @@ package final class VectorCatalog: Sendable {
   /// Returns all namespaces of an index, ordered by name; the default namespace has the empty name.
   package func namespaces(index: String) async throws -> [VectorNamespace] {
     try await whenLoaded()
-    return try knownNamespaces(index: index)
-  }
-
-  /// Returns the namespaces known so far without waiting for the load.
-  ///
-  /// Their counts still grow while records are loaded.
-  package func knownNamespaces(index: String) throws -> [VectorNamespace] {
     let found = try withIndex(index) { index in
-      index.namespaces.map { name, namespace in
-        VectorNamespace(
-          name: name,
-          filterableFields: namespace.filterableFields,
-          recordCount: namespace.matrix.count,
-          bytes: namespace.matrix.bytes
-        )
-      }
+      index.namespaces.map { VectorNamespace(name: $0, $1) }
     }
     return found.sorted { $0.name < $1.name }
   }
@@ -367,6 +354,28 @@ package final class VectorCatalog: Sendable {
     }
   }
 
+  /// Calls `body` with all indexes under the lock.
+  func withIndexes<Result: Sendable>(_ body: (Dictionary<String, Index>.Values) -> Result) -> Result
+  {
+    state.withLock { body($0.indexes.values) }
+  }
+
+  /// Waits until the commits under way have ended, and holds back others until `openGate`.
+  func closeGate() async { await pass { $0.close($1) } }
+
+  /// Lets commits through again.
+  func openGate() { resume { $0.open() } }
+
+  private func pass(
+    _ step: @Sendable (inout CommitGate, CommitGate.Waiting) -> [CommitGate.Waiting]
+  ) async {
+    await withCheckedContinuation { waiting in resume { step(&$0, waiting) } }
+  }
+
+  private func resume(_ step: (inout CommitGate) -> [CommitGate.Waiting]) {
+    for waiting in gate.withLock({ step(&$0) }) { waiting.resume() }
+  }
+
   /// Throws `RESOURCE_EXHAUSTED` if records of this size no longer fit.
   func checkMemory(for records: [VectorRecord]) throws {
     let added = records.reduce(0) { $0 + $1.values.count * 5 + $1.metadata.contentBytes }
@@ -411,6 +420,8 @@ package final class VectorCatalog: Sendable {
     var batch = StorageBatch()
     build(&batch)
     let finished = batch
+    await pass { $0.enter($1) }
+    defer { resume { $0.leave() } }
     try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
       storage.submit(finished, expecting: expecting, durability: .synced) { result in
         switch result {
@@ -438,6 +449,17 @@ extension StorageBatch {
   /// Adds a row for a namespace, so that it exists even without records.
   mutating func put(_ row: VectorRows.NamespaceRow) {
     put(VectorRows.namespaces, row.key, VectorRows.bytes(row))
+  }
+}
+
+extension VectorNamespace {
+  init(name: String, _ namespace: VectorCatalog.Namespace) {
+    self.init(
+      name: name,
+      filterableFields: namespace.filterableFields,
+      recordCount: namespace.matrix.count,
+      bytes: namespace.matrix.bytes
+    )
   }
 }
 

@@ -80,6 +80,11 @@ struct VectorMatrix: Sendable {
     return VectorSearch(dimension: dimension, chunks: chunks, rows: rows, filter: filter)
   }
 
+  /// A search of all rows, without the index, which writers then need not copy.
+  var allRows: VectorSearch {
+    VectorSearch(dimension: dimension, chunks: chunks, rows: .all, filter: nil)
+  }
+
   static func place(_ row: Int) -> (chunk: Int, place: Int) {
     let (chunk, place) = row.quotientAndRemainder(dividingBy: VectorChunk.rowsMax)
     return (chunk, place)

@@ -162,7 +162,7 @@ enum VectorRows {
     return try decoder.text()
   }
 
-  static func row(_ bytes: [UInt8]) throws(CorruptDataError) -> VectorPage.Row {
+  static func row(_ bytes: [UInt8]) throws(CorruptDataError) -> VectorRow {
     var decoder = BinaryDecoder(bytes)
     try checkVersion(&decoder)
     let index = try decoder.text()
@@ -185,7 +185,7 @@ enum VectorRows {
       default: throw CorruptDataError("metadata of vector \(id) has an unknown type")
       }
     }
-    return VectorPage.Row(
+    return VectorRow(
       index: index,
       namespace: namespace,
       record: VectorRecord(id: id, values: values, metadata: metadata)

@@ -27,6 +27,16 @@ struct VectorSearch: Sendable {
     }
   }
 
+  /// Calls `body` for the records of the matching rows, ordered by id.
+  func forEachRecord(_ body: (VectorRecord) throws -> Void) rethrows {
+    let places = passingRows().map { VectorMatrix.place(Int($0)) }
+    for (chunk, place) in places.sorted(by: { id($0) < id($1) }) {
+      try body(chunks[chunk].record(place, dimension: dimension))
+    }
+  }
+
+  private func id(_ row: (chunk: Int, place: Int)) -> String { chunks[row.chunk].ids[row.place] }
+
   /// Returns the best `limit` rows for a query of this dimension.
   ///
   /// The best row comes first; rows with equal scores are ordered by id.

@@ -1,7 +1,7 @@
 package import DocumentModel
 import EventLog
 import QueryEngine
-import StorageEngine
+package import StorageEngine
 import Synchronization
 
 /// A bounded part of a database as of one time.
@@ -16,7 +16,17 @@ package struct DocumentPage: Sendable {
 extension DocumentDatabase {
   /// Returns the time of the latest state, for use with `page`.
   package func readTime() async throws -> Timestamp {
-    try await readLatest { _ in }.readTime
+    try await readStorage { _ in }.time
+  }
+
+  /// Returns the result of `body` for a view of the storage, and the time of that view.
+  ///
+  /// With that time, `page` returns the documents of the same view.
+  package func readStorage<Result: Sendable>(
+    _ body: (any StorageSnapshot) throws -> Result
+  ) async throws -> (result: Result, time: Timestamp) {
+    let read = try await readLatest { try body($0.snapshot) }
+    return (read.answer, read.readTime)
   }
 
   /// Returns the databases of a project that have documents or past versions, in order.
