@@ -55,6 +55,31 @@ struct AccountStoreTests {
     #expect(try await store.read { try $0.count() } == 1)
   }
 
+  // change A            | change B
+  // --------------------+--------------------
+  // reads the settings  |
+  //                     | sets one of them
+  // sets the other      |
+  @Test("A change that depends on the settings runs again if they have changed")
+  func settings() async throws {
+    storage.overtakeNextCommit { [store] in
+      try await store.change { change in
+        var settings = try change.settings
+        settings.signIn.allowDuplicateEmails = true
+        change.set(settings)
+      }
+    }
+    try await store.change { change in
+      var settings = try change.settings
+      settings.emailPrivacyConfig.enableImprovedEmailPrivacy = true
+      change.set(settings)
+    }
+
+    let settings = try await store.read { try $0.settings() }
+    #expect(settings.hidesAccounts)
+    #expect(!settings.hasOneAccountPerEmail)
+  }
+
   @Test("An identity that a user gives up or that is deleted is free for another")
   func release() async throws {
     let (first, second) = (user("a", email: "x@e.example"), user("b", email: "x@e.example"))

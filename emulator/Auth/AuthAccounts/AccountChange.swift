@@ -20,7 +20,13 @@ package struct AccountChange {
 
   /// The settings of the project.
   package var settings: ProjectSettings {
-    get throws { try newSettings ?? view.settings() }
+    mutating get throws {
+      if let newSettings { return newSettings }
+      let key = AccountRows.settingsKey
+      let row = try view.snapshot.get(AccountRows.settings, key)
+      expectations.insert(VersionExpectation(AccountRows.settings, key, version: row?.version))
+      return try row.map { try AccountRows.value($0.bytes) } ?? ProjectSettings()
+    }
   }
 
   /// Replaces the settings of the project.
