@@ -164,6 +164,32 @@ struct VectorRaceTests {
     }
   }
 
+  @Test("The bound on memory counts records on the way, and the metadata that an update adds")
+  func memory() async throws {
+    let catalog = VectorCatalog(storage: storage, bytesMax: 3000)
+    try await catalog.create(
+      VectorIndexDescription(name: "ix", dimension: 400, metric: .cosine)
+    )
+    let values = [Float](repeating: 1, count: 400)
+    storage.overtakeNextCommit {
+      await #expect(throws: StatusError.self) {
+        try await catalog.upsert(
+          [VectorRecord(id: "b", values: values)],
+          index: "ix",
+          namespace: ""
+        )
+      }
+    }
+
+    try await catalog.upsert([VectorRecord(id: "a", values: values)], index: "ix", namespace: "")
+    for (length, fits) in [(2000, false), (100, true)] {
+      let updated = try? await catalog.update(["a"], index: "ix", namespace: "") {
+        $0.metadata["text"] = .string(String(repeating: "x", count: length))
+      }
+      #expect((updated == 1) == fits)
+    }
+  }
+
   @Test("Stored records that fit no index are dropped, for good, and the others are there")
   func misfits() async throws {
     let stray = MemoryStorage()

@@ -17,15 +17,17 @@ extension VectorCatalog {
         (index.description.dimension, index.namespaces[namespace]?.version, index.expectation)
       }
       for record in records { try Self.check(record, dimension: dimension) }
-      try checkMemory(for: records)
-      try await commit(
-        expecting: [expectation, row.expectation(version: version)]
-      ) { batch in
-        if version == nil { batch.put(row) }
-        batch.put(records, index: index, namespace: namespace)
-      } apply: { state, sequence in
-        if version == nil { state.setNamespace(row, version: sequence) }
-        state.upsert(records, index: index, namespace: namespace)
+      let added = records.reduce(0) { $0 + $1.values.count * 5 + $1.metadata.contentBytes }
+      try await reserving(added) {
+        try await commit(
+          expecting: [expectation, row.expectation(version: version)]
+        ) { batch in
+          if version == nil { batch.put(row) }
+          batch.put(records, index: index, namespace: namespace)
+        } apply: { state, sequence in
+          if version == nil { state.setNamespace(row, version: sequence) }
+          state.upsert(records, index: index, namespace: namespace)
+        }
       }
     }
   }
@@ -68,16 +70,22 @@ extension VectorCatalog {
     }
     var (changed, expected) = try await stored(ids, filter, index, namespace)
     guard !changed.isEmpty else { return 0 }
+    var added = 0
     for place in changed.indices {
+      added -= changed[place].metadata.contentBytes
       try change(&changed[place])
       try Self.check(changed[place], dimension: dimension)
+      added += changed[place].metadata.contentBytes
     }
     expected.append(expectation)
     let records = changed
-    try await commit(expecting: expected) { batch in
-      batch.put(records, index: index, namespace: namespace)
-    } apply: { state, _ in
-      state.upsert(records, index: index, namespace: namespace)
+    let expectations = expected
+    try await reserving(max(0, added)) {
+      try await commit(expecting: expectations) { batch in
+        batch.put(records, index: index, namespace: namespace)
+      } apply: { state, _ in
+        state.upsert(records, index: index, namespace: namespace)
+      }
     }
     return records.count
   }

@@ -18,6 +18,8 @@ package final class VectorCatalog: Sendable {
     var indexes: [String: Index] = [:]
     /// The estimated size of all records in memory, in bytes.
     var bytes = 0
+    /// The estimated size of the records of commits under way, in bytes.
+    var reservedBytes = 0
     var loading = Loading.done
   }
 
@@ -376,17 +378,23 @@ package final class VectorCatalog: Sendable {
     for waiting in gate.withLock({ step(&$0) }) { waiting.resume() }
   }
 
-  /// Throws `RESOURCE_EXHAUSTED` if records of this size no longer fit.
-  func checkMemory(for records: [VectorRecord]) throws {
-    let added = records.reduce(0) { $0 + $1.values.count * 5 + $1.metadata.contentBytes }
-    let used = memoryBytes
-    guard used + added <= bytesMax else {
-      throw StatusError(
-        .resourceExhausted,
-        "Vectors take \(used) of the \(bytesMax) bytes that they may; delete some before adding "
-          + "more."
-      )
+  /// Runs `body`, which adds records of some size, and counts them as there until it returns.
+  ///
+  /// Throws `RESOURCE_EXHAUSTED` if they no longer fit.
+  func reserving<Result>(_ added: Int, _ body: () async throws -> Result) async throws -> Result {
+    try state.withLock { state in
+      let used = state.bytes + state.reservedBytes
+      guard added <= 0 || used + added <= bytesMax else {
+        throw StatusError(
+          .resourceExhausted,
+          "Vectors take \(used) of the \(bytesMax) bytes that they may; delete some before adding "
+            + "more."
+        )
+      }
+      state.reservedBytes += added
     }
+    defer { state.withLock { $0.reservedBytes -= added } }
+    return try await body()
   }
 
   /// Runs `body` again as long as other calls change what its commit expects.
