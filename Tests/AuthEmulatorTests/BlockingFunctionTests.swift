@@ -2,8 +2,11 @@ import AuthAccounts
 import EventLog
 import Events
 import Foundation
+import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import Invocation
+import Manifests
 import StorageEngine
 import Synchronization
 import Testing
@@ -132,6 +135,33 @@ struct BlockingFunctionTests {
     let fixture = AuthFixture(blockingFunctions: Scripted([.beforeCreate: reply]))
     let response = try await fixture.signUp("a@e.example")
     #expect(response.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE : ") == true)
+    #expect(try await fixture.service.countUsers() == 0)
+  }
+
+  /// An owner of functions that do not run.
+  private struct Unserved: FunctionInvoker {
+    var kind: InvocationError.Kind
+
+    func invoke(_ request: InvocationRequest) async throws -> Response {
+      throw InvocationError(kind, "It is not running.")
+    }
+  }
+
+  @Test(
+    "A function that is deployed and does not run refuses everybody with a 503",
+    arguments: [InvocationError.Kind.unserved, .drained],
+    [true, false]
+  )
+  func unserved(kind: InvocationError.Kind, isKnown: Bool) async throws {
+    var endpoint = FunctionEndpoint(entryPoint: "guard")
+    endpoint.blockingTrigger = .init(eventType: BlockingEvent.beforeCreate.eventType)
+    let endpoints = isKnown ? ["guard": endpoint] : nil
+    let fixture = AuthFixture(
+      blockingFunctions: DeployedBlockingFunctions(invoker: Unserved(kind: kind)) { endpoints }
+    )
+    let reply = try await fixture.signUp("a@e.example")
+    #expect(reply.status == 503)
+    #expect(reply.error?.hasPrefix("UNAVAILABLE : ") == true)
     #expect(try await fixture.service.countUsers() == 0)
   }
 

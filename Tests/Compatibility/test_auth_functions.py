@@ -1,7 +1,10 @@
 """Functions on the lives of users, and functions that decide on sign-ups and sign-ins."""
 
+import concurrent.futures
 import json
+import threading
 import time
+import uuid
 
 import conftest
 import pytest
@@ -110,3 +113,63 @@ def test_a_forged_request_to_a_blocking_function_is_refused(samples):
                           timeout=30)
     assert reply.status_code == 400
     assert PROJECT in samples.suite.url("decideOnCreation")
+
+
+def test_nobody_gets_past_a_guard_while_the_suite_stops_and_starts(tmp_path):
+    """Clients that retry, over stops and starts and in a suite whose functions are gone."""
+    (tmp_path / ".env").write_text(
+        "SAMPLE_USERS=1\nSAMPLE_START_MILLISECONDS=200\n", encoding="utf-8")
+    binary = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
+    ports = {service: conftest.free_port() for service in ("auth", "functions", "tasks")}
+    options = [f"--{service}-port={port}" for service, port in ports.items()]
+    options += ["--data", str(tmp_path / "data")]
+    queue = (f"http://127.0.0.1:{ports['tasks']}/v2/projects/{PROJECT}/locations/us-central1/"
+             "queues/countTask/tasks")
+    function = f"http://127.0.0.1:{ports['functions']}/{PROJECT}/us-central1"
+    client = Client(f"127.0.0.1:{ports['auth']}")
+    statuses = {"signUp": set(), "call": set(), "enqueue": set()}
+    requests_of = {
+        "signUp": lambda: client.post(
+            "signUp", {"email": f"refused-{uuid.uuid4()}@example.com", "password": "secret1"}),
+        "call": lambda: requests.post(f"{function}/echo", json={"data": 1}, timeout=30),
+        "enqueue": lambda: requests.post(
+            queue, json={"task": {"httpRequest": {"body": "eyJkYXRhIjp7Im4iOjF9fQ=="}}},
+            timeout=30),
+    }
+    has_ended = threading.Event()
+
+    def retry(name):
+        while not has_ended.is_set():
+            try:
+                statuses[name].add(requests_of[name]().status_code)
+            except requests.ConnectionError:
+                has_ended.wait(0.005)
+
+    with concurrent.futures.ThreadPoolExecutor() as clients:
+        try:
+            with conftest.started(
+                    tmp_path, "--executable", binary, *options, ephemeral=False) as suite:
+                conftest.until(lambda: "decideOnCreation" in suite.cli("functions", "list").stdout,
+                               "the functions are not deployed")
+                running = [clients.submit(retry, name) for name in [*statuses, "signUp"]]
+                conftest.until(lambda: all(statuses.values()), "the clients get no answers")
+            for _ in range(3):
+                with conftest.started(tmp_path, "--no-functions", *options, ephemeral=False):
+                    pass
+            for binary in (tmp_path / "data" / "deployments").glob("*/functions"):
+                binary.unlink()
+            with conftest.started(tmp_path, "--no-functions", *options, ephemeral=False) as suite:
+                message = client.error(
+                    "signUp", {"email": address(), "password": "secret1"}, status=503)
+                assert message.startswith("UNAVAILABLE : ") and "hearth deploy" in message
+                for name in ("call", "enqueue"):
+                    reply = requests_of[name]()
+                    assert reply.status_code == 503 and "hearth deploy" in reply.text
+                users = suite.cli("auth", "list", "--json")
+                assert (users.returncode, users.stdout) == (0, ""), "nobody got past"
+        finally:
+            has_ended.set()
+    for client_of in running:
+        client_of.result()
+    assert statuses["signUp"] == {400, 503}
+    assert statuses["call"] == statuses["enqueue"] == {200, 503}

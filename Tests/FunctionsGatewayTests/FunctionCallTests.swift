@@ -141,6 +141,7 @@ struct FunctionCallTests {
       (.cannotStart, 503, "UNAVAILABLE"),
       (.placesTaken, 503, "UNAVAILABLE"),
       (.drained, 503, "UNAVAILABLE"),
+      (.unserved, 503, "UNAVAILABLE"),
       (.timedOut, 504, "DEADLINE_EXCEEDED"),
       (.crashed, 500, "INTERNAL"),
       (.failed, 500, "INTERNAL"),
@@ -156,7 +157,7 @@ struct FunctionCallTests {
     #expect(response.status.code == status)
     #expect(text.contains(#""status":"\#(name)""#))
     // Errors of these kinds come from the pool itself and contain nothing from a worker.
-    #expect([.overloaded, .placesTaken].contains(kind) == text.contains("password"))
+    #expect([.overloaded, .placesTaken, .unserved].contains(kind) == text.contains("password"))
     #expect(text.contains("(id)") || ![.crashed, .timedOut, .failed].contains(kind))
     #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
   }
@@ -342,7 +343,20 @@ struct FunctionCallTests {
     }
   }
 
-  private func service(_ invoker: InvokerStub) -> FunctionsService {
+  @Test("A missing function is a 503 with the reason while a deployment is not served")
+  func unserved() async throws {
+    let service = service(InvokerStub { .success($0.reply("ok")) }, unserved: "Still starting.")
+    for path in ["/demo/us-central1/nope", "/functions/projects/demo/triggers/us-central1-nope"] {
+      let response = await service.respond(to: .post(path), .embedded)
+
+      #expect(response.status.code == 503)
+      #expect(try await response.text.contains("Still starting."))
+    }
+    let known = await service.respond(to: .post("/demo/us-central1/add"), .embedded)
+    #expect(known.status == .ok)
+  }
+
+  private func service(_ invoker: InvokerStub, unserved: String? = nil) -> FunctionsService {
     var fires = FunctionEndpoint(entryPoint: "fires")
     fires.eventTrigger = FunctionEndpoint.EventTrigger(eventType: "t", eventFilters: [:])
     var add = FunctionEndpoint(entryPoint: "add")
@@ -353,6 +367,7 @@ struct FunctionCallTests {
     return FunctionsService(
       project: "demo",
       functions: { functions },
+      unserved: { unserved },
       invoker: invoker,
       isEnabled: { true },
       publish: { _ in },

@@ -176,6 +176,32 @@ struct TaskQueueServiceTests {
     #expect(await queues.all(in: "mail").isEmpty)
   }
 
+  @Test("A missing queue is a 503 while a deployment is not served, and so is an empty list")
+  func unserved() async throws {
+    func service(_ queues: MemoryQueues) -> TaskQueueService {
+      TaskQueueService(
+        project: "demo",
+        backend: queues,
+        functionURL: { "http://127.0.0.1:5001/demo/\($0)/\($1)" },
+        unserved: { "Still starting." },
+        reachesLoopback: true,
+        now: { Self.now },
+        logger: Logger(label: "test")
+      )
+    }
+    let starting = service(MemoryQueues([], now: Self.now))
+    let requests: [(HTTPRequest.Method, String, String)] = [
+      (.post, "/v2/\(Self.queue)/tasks", #"{"task": {"httpRequest": {"body": "e30="}}}"#),
+      (.get, "/v2/\(Self.queue)", ""), (.post, "/v2/\(Self.queue)", ""),
+      (.get, "/v2/projects/demo/locations/us-central1/queues", ""), (.get, "/queueStats", ""),
+    ]
+    for (method, path, body) in requests {
+      let reply = try await send(method, path, body, to: starting)
+      #expect((reply.status, reply.code, reply.message) == (503, "UNAVAILABLE", "Still starting."))
+    }
+    #expect(try await send(.get, "/v2/\(Self.queue)", to: service(queues)).status == 200)
+  }
+
   @Test("Where other machines reach the queues, tasks do not reach this machine's servers")
   func openSuite() async throws {
     let open = TaskQueueService(

@@ -238,6 +238,28 @@ struct WorkerFleetTests {
     }
   }
 
+  @Test("The functions of an unserved deployment are known and do not run")
+  func unserved() async throws {
+    let fleet = WorkerFleet(log: FunctionLogStore(now: { Date() }), logger: .silent)
+    fleet.unserved = UnservedDeployment(endpoints: nil, reason: "It is damaged.")
+    #expect(fleet.knownEndpoints == nil)
+    fleet.unserved = UnservedDeployment(
+      endpoints: ["echo": FunctionEndpoint(entryPoint: "echo")],
+      reason: "It is starting."
+    )
+    #expect(fleet.knownEndpoints?.keys.sorted() == ["echo"])
+    for name in ["echo", "other"] {
+      let error = await #expect(throws: InvocationError.self) { try await fleet.call(name) }
+      #expect(error?.kind == .unserved && error?.message == "It is starting.")
+    }
+    #expect(fleet.statuses().isEmpty)
+
+    fleet.unserved = nil
+    #expect(fleet.endpoints.isEmpty)
+    let error = await #expect(throws: InvocationError.self) { try await fleet.call("echo") }
+    #expect(error?.kind == .notFound)
+  }
+
   @Test("Stopping gives running invocations their grace, then ends them and every process")
   func stops() async throws {
     let log = FunctionLogStore(now: { Date() })
@@ -254,6 +276,7 @@ struct WorkerFleetTests {
     fleet.stop(after: .seconds(2))
     let late = await #expect(throws: InvocationError.self) { try await fleet.call("count") }
     #expect(late?.kind == .drained)
+    #expect(fleet.knownEndpoints?.keys.sorted() == ["count", "hang", "slowEcho"])
     #expect(try await slow.value.text == #"{"result":"done"}"#)
     await #expect(throws: InvocationError.self) { try await hanging.value }
     try await running.value

@@ -18,6 +18,7 @@ package struct TaskQueueService: Sendable {
   private let project: String
   private let backend: any TaskQueueBackend
   private let functionURL: @Sendable (_ location: String, _ function: String) -> String
+  private let unserved: @Sendable () -> String?
   private let reachesLoopback: Bool
   private let now: @Sendable () -> Timestamp
   private let logger: Logger
@@ -25,13 +26,15 @@ package struct TaskQueueService: Sendable {
 
   /// Creates an endpoint for the queues of a project.
   ///
-  /// `functionURL` returns the suite's URL of a function. If `reachesLoopback` is true, tasks may
-  /// be sent to other servers on this machine. Pass false if other machines can reach this
-  /// endpoint, so that it does not expose those servers.
+  /// `functionURL` returns the suite's URL of a function. `unserved` returns the reason why a
+  /// deployed queue may be missing; nil if none is. If `reachesLoopback` is true, tasks may be sent
+  /// to other servers on this machine. Pass false if other machines can reach this endpoint, so
+  /// that it does not expose those servers.
   package init(
     project: String,
     backend: any TaskQueueBackend,
     functionURL: @escaping @Sendable (_ location: String, _ function: String) -> String,
+    unserved: @escaping @Sendable () -> String? = { nil },
     reachesLoopback: Bool,
     now: @escaping @Sendable () -> Timestamp,
     logger: Logger
@@ -39,6 +42,7 @@ package struct TaskQueueService: Sendable {
     self.project = project
     self.backend = backend
     self.functionURL = functionURL
+    self.unserved = unserved
     self.reachesLoopback = reachesLoopback
     self.now = now
     self.logger = logger
@@ -122,11 +126,23 @@ package struct TaskQueueService: Sendable {
 
   // MARK: - Queues
 
+  /// Returns all queues that `isEnough` accepts.
+  ///
+  /// Throws `UNAVAILABLE` for others while a deployment is not served, because clients take
+  /// `NOT_FOUND` and an empty list as final.
+  private func knownQueues(_ isEnough: ([TaskQueue]) -> Bool) async throws -> [TaskQueue] {
+    // Asked first: once no deployment is unserved, all queues are there.
+    let reason = unserved()
+    let queues = try await backend.queues()
+    if let reason, !isEnough(queues) { throw StatusError(.unavailable, reason) }
+    return queues
+  }
+
   /// Returns the queue that a request names.
   ///
   /// Throws `NOT_FOUND` with a list of the existing queues if there is no such queue.
   private func queue(_ id: String, _ scope: Scope) async throws -> TaskQueue {
-    let queues = try await backend.queues()
+    let queues = try await knownQueues { $0.contains { $0.id == id } }
     if let queue = queues.first(where: { $0.id == id }) {
       if queue.locations.contains(scope.location) { return queue }
       throw StatusError(
@@ -166,7 +182,9 @@ package struct TaskQueueService: Sendable {
   }
 
   private func listQueues(_ scope: Scope) async throws -> TaskJSON {
-    let queues = try await backend.queues().filter { $0.locations.contains(scope.location) }
+    let queues = try await knownQueues { !$0.isEmpty }.filter {
+      $0.locations.contains(scope.location)
+    }
     return ["queues": .array(queues.map { show($0, scope) })]
   }
 
@@ -180,7 +198,7 @@ package struct TaskQueueService: Sendable {
     }
     let statistics = try await backend.taskQueueStatistics()
     var queues: [String: TaskJSON] = [:]
-    for queue in try await backend.queues() {
+    for queue in try await knownQueues({ !$0.isEmpty }) {
       let figures = statistics[queue.id]
       for location in queue.locations {
         queues["queue:\(project)-\(location)-\(queue.id)"] = [

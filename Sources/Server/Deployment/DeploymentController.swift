@@ -70,6 +70,19 @@ package actor DeploymentController {
     self.replace = replace
   }
 
+  /// Returns the functions of the last deployment in a folder; nil if there has never been one.
+  ///
+  /// Throws a `StatusConvertible` if the deployment is damaged or would be refused.
+  package static func lastFunctions(
+    in folder: String,
+    validate: Validate
+  ) throws -> [String: FunctionEndpoint]? {
+    guard let manifest = try DeploymentFolder(path: folder).current()?.manifest else { return nil }
+    try ManifestCheck.validate(manifest)
+    try validate(manifest.endpoints)
+    return manifest.endpoints
+  }
+
   /// Serves the last deployment again; returns nil if there has never been one.
   ///
   /// Throws `DeploymentError` if the deployment is damaged, cannot be served or has crashed the

@@ -153,7 +153,7 @@ extension FunctionsService {
         .unavailable,
         "The function \(function) cannot be started; see its log."
       )
-    case .placesTaken:
+    case .placesTaken, .unserved:
       // The message contains only numbers and function names, which a 404 lists as well.
       return GatewayErrorResponse(.unavailable, error.message)
     case .drained:

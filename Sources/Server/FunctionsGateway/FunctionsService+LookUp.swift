@@ -10,6 +10,8 @@ extension FunctionsService {
   private static let namesMax = 100
 
   /// Returns the function at an address; fails with a 404 that says what is there.
+  ///
+  /// While a deployment is stored but not served, a missing function is a 503, which clients retry.
   func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
     func refused(_ message: String) -> Result<FunctionEndpoint, StatusError> {
       .failure(StatusError(.notFound, message))
@@ -28,8 +30,10 @@ extension FunctionsService {
       }
       return refused("This server runs project \(project), not \(target.project). \(names())")
     }
+    // Asked first: once no deployment is unserved, `functions` has all there are.
+    let reason = unserved()
     guard let endpoint = functions()[target.name] else {
-      return refused(notFound(target.name))
+      return .failure(missing(target.name, reason))
     }
     guard endpoint.regions.contains(target.region) else {
       let regions = endpoint.regions.joined(separator: ", ")
@@ -42,6 +46,11 @@ extension FunctionsService {
       )
     }
     return .success(endpoint)
+  }
+
+  /// Returns the error for a missing function; `reason` is that of an unserved deployment.
+  private func missing(_ name: String, _ reason: String?) -> StatusError {
+    reason.map { StatusError(.unavailable, $0) } ?? StatusError(.notFound, notFound(name))
   }
 
   func notFound(_ name: String) -> String {

@@ -87,8 +87,10 @@ extension FunctionsService {
 
   /// Runs one event function with an unchanged event, and returns its response.
   func trigger(_ key: String, _ request: Request) async throws -> Response {
+    let reason = unserved()
     let triggers = functions().filter { $0.value.eventTrigger != nil }
     guard let name = Self.name(of: key, among: triggers) else {
+      if let reason { throw StatusError(.unavailable, reason) }
       let names = triggers.keys.sorted().joined(separator: ", ")
       return .text(
         "Function \(key) does not exist, valid functions are: \(names)",

@@ -22,6 +22,7 @@ package import NIOCore
 package struct FunctionsService: ImmediateResponder {
   let project: String
   let functions: @Sendable () -> [String: FunctionEndpoint]
+  let unserved: @Sendable () -> String?
   let invoker: any FunctionInvoker
   let folder: String?
   let isEnabled: @Sendable () async -> Bool
@@ -36,6 +37,8 @@ package struct FunctionsService: ImmediateResponder {
   /// - Parameters:
   ///   - project: The project ID that calls contain in their path.
   ///   - functions: Returns the current functions; called on each request.
+  ///   - unserved: Returns the reason why a deployed function may be missing from them; nil if none
+  ///     is.
   ///   - invoker: Runs the functions.
   ///   - folder: The folder of the functions' sources, for the list.
   ///   - isEnabled: Returns true if functions currently receive events.
@@ -45,6 +48,7 @@ package struct FunctionsService: ImmediateResponder {
   package init(
     project: String,
     functions: @escaping @Sendable () -> [String: FunctionEndpoint],
+    unserved: @escaping @Sendable () -> String? = { nil },
     invoker: any FunctionInvoker,
     folder: String? = nil,
     isEnabled: @escaping @Sendable () async -> Bool,
@@ -54,6 +58,7 @@ package struct FunctionsService: ImmediateResponder {
   ) {
     self.project = project
     self.functions = functions
+    self.unserved = unserved
     self.invoker = invoker
     self.folder = folder
     self.isEnabled = isEnabled

@@ -38,6 +38,8 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
     case placesTaken
     /// The server is stopping or the deployment was replaced; the caller should retry.
     case drained
+    /// The deployment that has the function is not served: it is still to start, or failed to.
+    case unserved
     /// The communication with the worker failed in another way.
     case failed
   }
@@ -47,7 +49,7 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
     case .notFound: .notFound
     case .overloaded: .resourceExhausted
     case .timedOut: .deadlineExceeded
-    case .cannotStart, .placesTaken, .drained: .unavailable
+    case .cannotStart, .placesTaken, .drained, .unserved: .unavailable
     case .crashed, .failed: .internal
     }
   }

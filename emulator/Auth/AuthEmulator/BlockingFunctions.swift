@@ -2,6 +2,7 @@ import AuthAccounts
 import DocumentModel
 import Foundation
 import Identity
+import Invocation
 import JSONText
 import Logging
 import Manifests
@@ -9,7 +10,7 @@ import StatusCodes
 
 /// The functions that are asked before a user is created or signs in.
 package protocol BlockingFunctions: Sendable {
-  /// True if a function is deployed for an event.
+  /// True if a function is deployed for an event, even if it does not run now.
   func isDeployed(_ event: BlockingEvent) -> Bool
 
   /// Sends a request to the function of an event and returns its response.
@@ -128,6 +129,8 @@ extension AuthService {
       reply = try await blockingFunctions.call(event, body: body.bytes)
     } catch let error as CancellationError {
       throw error
+    } catch let error as InvocationError where [.unserved, .drained].contains(error.kind) {
+      throw AuthError(.unavailable, "UNAVAILABLE : \(error.message)", reason: "backendError")
     } catch {
       logger.error("A blocking function failed", metadata: ["error": "\(error)"])
       throw AuthError(

@@ -8,21 +8,33 @@ import NIOCore
 /// The deployed functions that Auth asks before a user is created or signs in.
 package struct DeployedBlockingFunctions: BlockingFunctions {
   private let invoker: any FunctionInvoker
-  private let endpoints: @Sendable () -> [String: FunctionEndpoint]
+  private let endpoints: @Sendable () -> [String: FunctionEndpoint]?
 
   /// Creates the port to a fleet's functions; `endpoints` returns the deployed ones by name.
+  ///
+  /// It returns nil while it is unknown which functions are deployed. Each event then counts as one
+  /// with a function that does not run, so that nobody gets past it.
   package init(
     invoker: any FunctionInvoker,
-    endpoints: @escaping @Sendable () -> [String: FunctionEndpoint]
+    endpoints: @escaping @Sendable () -> [String: FunctionEndpoint]?
   ) {
     self.invoker = invoker
     self.endpoints = endpoints
   }
 
-  package func isDeployed(_ event: BlockingEvent) -> Bool { function(for: event) != nil }
+  package func isDeployed(_ event: BlockingEvent) -> Bool {
+    endpoints().map { Self.function(for: event, in: $0) != nil } ?? true
+  }
 
   package func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
-    guard let function = function(for: event) else { return nil }
+    guard let endpoints = endpoints() else {
+      throw InvocationError(
+        .unserved,
+        "The last deployment cannot be read, so nothing decides on sign-ups; `hearth deploy` "
+          + "replaces it."
+      )
+    }
+    guard let function = Self.function(for: event, in: endpoints) else { return nil }
     let request = InvocationRequest(
       id: RandomID.make(),
       function: function,
@@ -41,8 +53,11 @@ package struct DeployedBlockingFunctions: BlockingFunctions {
     return BlockingReply(status: reply.head.status.code, body: Array(bytes.readableBytesView))
   }
 
-  private func function(for event: BlockingEvent) -> String? {
-    endpoints().filter { $0.value.blockingTrigger?.eventType == event.eventType }.keys.min()
+  private static func function(
+    for event: BlockingEvent,
+    in endpoints: [String: FunctionEndpoint]
+  ) -> String? {
+    endpoints.filter { $0.value.blockingTrigger?.eventType == event.eventType }.keys.min()
   }
 
   /// The time that Firebase allows.

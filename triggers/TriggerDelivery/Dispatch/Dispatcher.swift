@@ -457,7 +457,8 @@ final class Dispatcher: Sendable {
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
       // A function that is not found is just being deployed or removed.
-      case .overloaded, .cannotStart, .placesTaken, .drained, .notFound: return .notStarted(error)
+      case .overloaded, .cannotStart, .placesTaken, .drained, .unserved, .notFound:
+        return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
     case .failure(is CancellationError): return .unfinished

@@ -16,13 +16,14 @@ import WorkerPool
 
 /// The endpoints for deployed functions and for deployments.
 extension ControlAPI {
-  /// Returns the deployed functions, ordered by name.
+  /// Returns the functions that are served, ordered by name.
   func functions() -> [FunctionDescription] {
     let address =
       description().services["functions"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
     let debuggers = fleet.debuggers
     let statuses = Dictionary(uniqueKeysWithValues: fleet.statuses().map { ($0.name, $0) })
-    return fleet.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
+    return fleet.endpoints.sorted { $0.key < $1.key }.compactMap { name, endpoint in
+      guard let status = statuses[name] else { return nil }
       var function = FunctionDescription(
         name: name,
         endpoint: endpoint,
@@ -30,11 +31,9 @@ extension ControlAPI {
         address: address
       )
       function.debugger = debuggers[name]
-      if let status = statuses[name] {
-        function.workers = status.processes.isEmpty ? nil : status.processes
-        function.running = status.running
-        function.waiting = status.waiting
-      }
+      function.workers = status.processes.isEmpty ? nil : status.processes
+      function.running = status.running
+      function.waiting = status.waiting
       return function
     }
   }
@@ -139,6 +138,9 @@ extension ControlAPI {
 
   /// Handles `POST /hearth/v1/functions/{name}/run`: runs a scheduled function now.
   func runSchedule(_ name: String) async throws -> Response {
+    if let unserved = fleet.unserved, !deliveries.isDeployed {
+      throw StatusError(.unavailable, unserved.reason)
+    }
     let id = try await deliveries.schedules.runNow(name)
     return try .json(encoding: ["id": id.description])
   }

@@ -14,6 +14,18 @@ struct Deployer: Sendable {
   let source: FunctionsSource?
   let logger: Logger
 
+  /// Returns the last deployment in a folder, which is not served yet; nil if there is none.
+  static func unserved(in folder: String) -> UnservedDeployment? {
+    let reason = "The suite is starting and does not run its functions yet; try again in a moment."
+    do {
+      return try DeploymentController.lastFunctions(in: folder, validate: TriggerCheck.validate)
+        .map { UnservedDeployment(endpoints: $0, reason: reason) }
+    } catch {
+      // `restore` fails for the same reason, and reports it.
+      return UnservedDeployment(endpoints: nil, reason: reason)
+    }
+  }
+
   /// Serves the last deployment again; returns false if there is none or it does not start.
   func restore() async -> Bool {
     do {
@@ -21,6 +33,10 @@ struct Deployer: Sendable {
       _ = try await update(record)
       return true
     } catch {
+      fleet.unserved?.reason = """
+        The last deployment could not be served, so its functions do not run. The log of the suite \
+        says why; `hearth deploy` replaces it.
+        """
       logger.error(
         "The last deployment cannot be served",
         metadata: ["error": "\(StatusError.message(of: error))"]
@@ -110,9 +126,11 @@ struct Deployer: Sendable {
 
   /// Updates the triggers to the functions of a deployment, and keeps those of debuggers.
   private func update(_ record: DeploymentRecord) async throws -> DeploymentEffects {
-    try deliveries.updateFunctions(
+    let effects = try deliveries.updateFunctions(
       record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
     )
+    fleet.unserved = nil
+    return effects
   }
 }
 

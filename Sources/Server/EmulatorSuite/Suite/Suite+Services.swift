@@ -54,6 +54,7 @@ extension Suite {
     FunctionsService(
       project: configuration.project,
       functions: { [fleet = parts.fleet] in fleet.endpoints },
+      unserved: { [fleet = parts.fleet] in fleet.unserved?.reason },
       invoker: parts.fleet,
       folder: configuration.functions?.source.folder,
       isEnabled: { [triggers, deliveries = parts.deliveries] in
@@ -80,6 +81,7 @@ extension Suite {
         return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
           + "\(configuration.project)/\(location)/\(function)"
       },
+      unserved: { [fleet = parts.fleet] in fleet.unserved?.reason },
       reachesLoopback: networkAccessPolicy(of: .tasks).isLoopback,
       now: { [time = parts.time] in time.now },
       logger: logger(for: "tasks")

@@ -135,9 +135,12 @@ struct SuiteParts {
       },
       logger: logger("workers")
     )
+    fleet.unserved = Deployer.unserved(in: folder.deployments)
     auth = AuthService(
       store: accounts,
-      blockingFunctions: DeployedBlockingFunctions(invoker: fleet) { [fleet] in fleet.endpoints },
+      blockingFunctions: DeployedBlockingFunctions(invoker: fleet) { [fleet] in
+        fleet.knownEndpoints
+      },
       logger: logger("auth")
     )
     deliveries = DeliveryService(

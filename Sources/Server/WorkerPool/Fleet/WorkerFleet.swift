@@ -19,6 +19,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
     /// The version that currently runs each function.
     private(set) var current: [String: FunctionVersion] = [:]
     private(set) var endpoints: [String: FunctionEndpoint] = [:]
+    var unserved: UnservedDeployment? { didSet { choose() } }
     var isReplacing = false
     var isStopping = false
 
@@ -26,7 +27,11 @@ package final class WorkerFleet: FunctionInvoker, Service {
       current = attachments.reduce(into: deployed) { current, attachment in
         if !attachment.isLeaving { current.merge(attachment.versions) { $1 } }
       }
-      endpoints = current.mapValues(\.function.endpoint)
+      // A fleet that stops still knows its functions, so none of them passes for missing.
+      guard !isStopping else { return }
+      endpoints = (unserved?.endpoints ?? [:]).merging(
+        current.mapValues(\.function.endpoint)
+      ) { $1 }
     }
   }
 
@@ -81,19 +86,22 @@ package final class WorkerFleet: FunctionInvoker, Service {
   }
 
   private func version(of function: String) throws(InvocationError) -> FunctionVersion {
-    let (version, isStopping) = state.withLock { ($0.current[function], $0.isStopping) }
-    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
-    guard let version else {
-      throw InvocationError(.notFound, "No function named \(function) is deployed.")
+    let (version, isStopping, unserved) = state.withLock {
+      ($0.current[function], $0.isStopping, $0.unserved)
     }
-    return version
+    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
+    if let version { return version }
+    if let unserved { throw InvocationError(.unserved, unserved.reason) }
+    throw InvocationError(.notFound, "No function named \(function) is deployed.")
   }
 
   // MARK: Functions
 
   /// The functions of the current deployment and of debugger processes, by name.
   ///
-  /// Computed at deployment, because the gateway reads it on every call.
+  /// They include those of an `unserved` deployment, and stay the same once the fleet stops: its
+  /// functions exist, although they do not run. Computed at deployment, because the gateway reads
+  /// them on every call.
   package var endpoints: [String: FunctionEndpoint] { state.withLock { $0.endpoints } }
 
   /// The status of each function that is currently served, ordered by name.

@@ -89,7 +89,7 @@ extension FunctionFigures.Outcome {
     switch (error as? InvocationError)?.kind {
     case .crashed: self = .crashed
     case .timedOut: self = .timedOut
-    case .overloaded, .cannotStart, .placesTaken, .drained, .notFound: self = .notRun
+    case .overloaded, .cannotStart, .placesTaken, .drained, .unserved, .notFound: self = .notRun
     case .failed: self = .failed
     case nil: self = .cancelled
     }
