@@ -140,7 +140,11 @@ func modules() -> [Target] {
     ),
 
     // 2: contracts
-    module("Identity", in: "Sources/Values", ["Cryptography", "JSONText", "StatusCodes"]),
+    module(
+      "Identity",
+      in: "Sources/Values",
+      ["Cryptography", "Identifiers", "JSONText", "StatusCodes"]
+    ),
     module("Events", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("Schedules", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
@@ -329,7 +333,7 @@ func modules() -> [Target] {
       "TaskQueues",
       in: "triggers",
       [
-        "DocumentModel", "Events", "FlowControl", "HTTPMessages", "HTTPSupport",
+        "DocumentModel", "Events", "FlowControl", "HTTPMessages", "HTTPSupport", "Identity",
         "InvocationContext", "JSONText", "Manifests", "OutboundHTTP", "StatusCodes",
         "TaskQueueModel", "HTTPTypes", "Logging", "NIOCore",
       ]
@@ -584,7 +588,7 @@ func testTargets() -> [Target] {
     tests("HTTPSupportTests", and: ["NIOEmbedded"]),
     tests("HearthCLITests"),
     tests("IdentifiersTests"),
-    tests("IdentityTests"),
+    tests("IdentityTests", and: ["InvocationContext"]),
     tests("InvocationContextTests"),
     tests("JSONTextTests"),
     tests("JSONTranscodingTests", and: ["FirestoreProtos"]),

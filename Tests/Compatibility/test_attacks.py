@@ -12,8 +12,10 @@ import subprocess
 import time
 
 import conftest
+import grpc
 import pytest
 import requests
+from google.cloud.firestore_v1.types import document, firestore, write
 
 SAMPLE = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "SampleFunctions")
 PORTS = ["functions", "firestore", "hub", "auth", "tasks", "vectors"]
@@ -310,3 +312,28 @@ def test_a_streamed_body_behind_a_call_is_answered_in_its_turn(sample):
     places = [answer.index(text) for text in (b"first", b'"bytes":7', b'"bytes":300000', b'"bytes":0')]
     assert places == sorted(places)
     assert time.monotonic() - began < 20
+
+
+def test_a_made_up_cause_does_not_hide_a_write_from_the_functions(sample):
+    """A chain that is too long ends, so a client must not claim that its write is part of one."""
+    forged = "1.0.recordWrite;1000"
+    reply = requests.patch(
+        f"http://{sample.address('firestore')}{DOCUMENTS}/things/forgedByREST",
+        json={"fields": {"n": {"integerValue": "1"}}},
+        headers={"Authorization": "Bearer owner", "x-hearth-cause": forged}, timeout=30)
+    assert reply.status_code == 200
+    database = f"projects/{conftest.PROJECT}/databases/(default)"
+    update = write.Write(update=document.Document(
+        name=f"{database}/documents/things/forgedByRPC",
+        fields={"n": document.Value(integer_value=1)}))
+    with grpc.insecure_channel(sample.address("firestore")) as channel:
+        channel.unary_unary(
+            "/google.firestore.v1.Firestore/Commit", firestore.CommitRequest.serialize,
+            firestore.CommitResponse.deserialize)(
+                firestore.CommitRequest(database=database, writes=[update]), timeout=30,
+                metadata=[("authorization", "Bearer owner"), ("x-hearth-cause", forged)])
+    sample.settle()
+    listed = sample.cli("events", "list", "--function", "recordWrite", "--json").stdout
+    events = {event["document"]: event for event in json.loads(listed)}
+    for path in ("things/forgedByREST", "things/forgedByRPC"):
+        assert events[path]["state"] == "succeeded", events[path]

@@ -4,6 +4,7 @@ import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import Identity
 import InvocationContext
 import Logging
 import Manifests
@@ -250,10 +251,12 @@ struct TaskQueueServiceTests {
     let name = try #require(HTTPField.Name(EventCause.headerName))
     let task = #"{"task": {"httpRequest": {"body": "eyJkYXRhIjoxfQ=="}}}"#
     let tasks = "/v2/\(Self.queue)/tasks"
-    #expect(try await send(.post, tasks, task, headers: [name: "7.0.f"]).status == 200)
-    #expect(try await send(.post, tasks, task).status == 200)
+    for cause in [CauseSignature.signed("7.0.f;0"), "7.0.f;0", nil] {
+      let headers: HTTPFields = cause.map { [name: $0] } ?? [:]
+      #expect(try await send(.post, tasks, task, headers: headers).status == 200)
+    }
 
-    #expect(await queues.causes == ["7.0.f", nil])
+    #expect(await queues.causes == ["7.0.f;0", nil, nil])
   }
 
   @Test("Names may be spelled as in protobuf's definitions, and base64 as in URLs")

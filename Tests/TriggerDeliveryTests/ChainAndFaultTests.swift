@@ -1,4 +1,5 @@
 import DocumentModel
+import Identity
 import InvocationContext
 import StatusCodes
 import StorageEngine
@@ -46,7 +47,8 @@ struct ChainAndFaultTests {
       #expect(causes.map(\.id) == [chain[1].id, chain[0].id])
       #expect(try await bench.service.administration.causes(of: chain[0]).isEmpty)
       #expect(
-        invoker.requests.map { $0.field("x-hearth-cause") } == chain.map { "\($0.id);\($0.depth)" }
+        invoker.requests.map { CauseSignature.verified($0.field("x-hearth-cause")) }
+          == chain.map { "\($0.id);\($0.depth);" }
       )
     }
   }

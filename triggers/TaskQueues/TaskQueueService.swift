@@ -4,6 +4,7 @@ import FlowControl
 package import HTTPMessages
 package import HTTPSupport
 import HTTPTypes
+import Identity
 import InvocationContext
 import JSONText
 package import Logging
@@ -233,7 +234,7 @@ package struct TaskQueueService: Sendable {
     do {
       let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
       let trace = request.headers[.traceParent]
-      task = try await EventCause.with(header: cause, traceParent: trace) {
+      task = try await EventCause.with(header: CauseSignature.verified(cause), traceParent: trace) {
         try await backend.enqueue(wanted.task, in: queue.id)
       }
     } catch let error as any StatusConvertible where error.statusCode == .alreadyExists {

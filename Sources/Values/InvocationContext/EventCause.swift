@@ -5,7 +5,10 @@
 /// event log stores it with the commit. In this way an event knows the event that caused it and
 /// belongs to its trace.
 package enum EventCause {
-  /// The current cause: `{delivery's id};{depth};{traceparent}`, of which each part may be missing.
+  /// The current cause: `{delivery's id};{depth};{traceparent};{signature}`.
+  ///
+  /// Each part may be missing. A worker has the signature, which proves to the server that the
+  /// cause is one of its own. See `CauseSignature`.
   ///
   /// Nil for work that no event caused and that belongs to no trace, and in detached tasks.
   @TaskLocal package static var current: String?
@@ -14,10 +17,11 @@ package enum EventCause {
   package static let headerName = "x-hearth-cause"
 
   /// The maximum length of a cause; longer texts are not from Hearth.
-  private static let bytesMax = 200
+  private static let bytesMax = 256
 
   /// Runs `body` with the cause from a header; missing or malformed text sets no cause.
   ///
+  /// A server passes the header of a request through `CauseSignature.verified` before.
   /// `traceParent` is the W3C `traceparent` header of the same request. A valid one becomes the
   /// trace of the cause.
   package static func with<Result>(
@@ -31,10 +35,13 @@ package enum EventCause {
   }
 
   private static func cause(_ header: String?, _ traceParent: String?) -> String? {
-    let known = header.flatMap { $0.isEmpty || $0.utf8.count > bytesMax ? nil : $0 }
-    guard let traceParent, TraceParent.isValid(traceParent) else { return known }
-    let parts = known?.split(separator: ";", omittingEmptySubsequences: false) ?? []
-    return "\(parts.first ?? "");\(parts.dropFirst().first ?? "");\(traceParent)"
+    let known = header.flatMap { $0.utf8.count > bytesMax ? nil : $0 } ?? ""
+    var parts = known.split(separator: ";", maxSplits: 3, omittingEmptySubsequences: false)
+      .map(String.init)
+    parts += Array(repeating: "", count: 4 - parts.count)
+    parts[2] = [traceParent, parts[2]].compactMap(\.self).first(where: TraceParent.isValid) ?? ""
+    while parts.last == "" { parts.removeLast() }
+    return parts.isEmpty ? nil : parts.joined(separator: ";")
   }
 
   /// Returns the trace of a cause, in the form of the W3C header `traceparent`.

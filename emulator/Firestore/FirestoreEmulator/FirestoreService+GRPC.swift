@@ -112,7 +112,7 @@ extension FirestoreService {
     service.unary(method, on: place) { (request: Request, context) in
       let auth = try self.authenticate(context)
       return try await EventCause.with(
-        header: context.metadata.first(name: EventCause.headerName),
+        header: CauseSignature.verified(context.metadata.first(name: EventCause.headerName)),
         traceParent: context.metadata.first(name: HTTPField.Name.traceParent.rawName)
       ) {
         try await handler(request, auth)

@@ -81,7 +81,10 @@ extension FirestoreService {
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       let cause = Self.causeHeader.flatMap { request.headers[$0] }
       let trace = request.headers[.traceParent]
-      return try await EventCause.with(header: cause, traceParent: trace) {
+      return try await EventCause.with(
+        header: CauseSignature.verified(cause),
+        traceParent: trace
+      ) {
         var parameters = RESTParameters(request.query)
         return try await answer(route, body, &parameters, auth)
       }

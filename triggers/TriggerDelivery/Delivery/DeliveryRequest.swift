@@ -55,8 +55,9 @@ package struct DeliveryRequest: Sendable {
       if case .function(let name, let rest) = task.target?.place { (function, path) = (name, rest) }
     }
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
-    fields[InvocationRequest.causeHeader] =
+    fields[InvocationRequest.causeHeader] = CauseSignature.signed(
       DeliveryCause(id: delivery.id, depth: delivery.depth).description
+    )
     fields[.traceParent] = traceParent(of: delivery, event)
     let head = HTTPRequest(
       method: method,
