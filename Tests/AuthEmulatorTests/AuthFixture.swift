@@ -77,6 +77,11 @@ final class AuthFixture: Sendable {
     return Reply(status: response.head.status.code, body: object as? [String: Any] ?? [:])
   }
 
+  /// Returns the members of a sign-in with an account at Google whose ID token has these claims.
+  static func credential(_ claims: String) -> [String: Any] {
+    ["requestUri": "http://localhost", "postBody": "providerId=google.com&id_token=\(claims)"]
+  }
+
   func signUp(_ email: String, password: String = "secret1") async throws -> Reply {
     try await call("accounts:signUp", ["email": email, "password": password])
   }

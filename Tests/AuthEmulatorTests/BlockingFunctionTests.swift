@@ -215,6 +215,94 @@ struct BlockingFunctionTests {
     #expect(try await fixture.service.countUsers() == 0)
   }
 
+  /// A way to add what signs in to the user of an ID token.
+  enum Link: CaseIterable {
+    case password, passwordByUpdate, addressByUpdate, provider, emailLink, phone
+
+    func add(to idToken: String, in fixture: AuthFixture) async throws -> AuthFixture.Reply {
+      var body: [String: Any] = ["idToken": idToken, "email": "a@e.example"]
+      switch self {
+      case .password: body["password"] = "secret1"
+      case .passwordByUpdate:
+        body["password"] = "secret1"
+        return try await fixture.call("accounts:update", body)
+      case .addressByUpdate: return try await fixture.call("accounts:update", body)
+      case .provider:
+        body = AuthFixture.credential(#"{"sub":"1"}"#)
+        body["idToken"] = idToken
+        return try await fixture.call("accounts:signInWithIdp", body)
+      case .emailLink:
+        let codes = fixture.service.codes
+        body["oobCode"] =
+          codes.add("EMAIL_SIGNIN", for: nil, email: "a@e.example", newEmail: nil) { $0 }.code
+        return try await fixture.call("accounts:signInWithEmailLink", body)
+      case .phone:
+        let code = fixture.service.codes.addPhoneCode(for: "+15550100")
+        body = ["idToken": idToken, "sessionInfo": code.session, "code": code.code]
+        return try await fixture.call("accounts:signInWithPhoneNumber", body)
+      }
+      return try await fixture.call("accounts:signUp", body)
+    }
+  }
+
+  @Test("An anonymous user becomes a permanent one only if both allow it", arguments: Link.allCases)
+  func upgrade(link: Link) async throws {
+    let functions = Scripted([
+      .beforeCreate: Self.changes(#""displayName":"Tina""#, "displayName"), .beforeSignIn: "{}",
+    ])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let anonymous = try await fixture.call("accounts:signUp")
+    let linked = try await link.add(to: anonymous.text("idToken"), in: fixture)
+    #expect(linked.status == 200, "\(linked.body)")
+    #expect(functions.events == [.beforeCreate, .beforeSignIn])
+    let user = try await fixture.store.read { try $0.user(anonymous.text("localId")) }
+    #expect(user?.displayName == "Tina" && user?.isAnonymous == false)
+    let records = try await fixture.storage.read {
+      try CommitLog.records(after: 0, limit: 10, in: $0)
+    }
+    #expect(records.count == 1, "the creation of the anonymous user is the only one")
+  }
+
+  @Test("A refused upgrade leaves the user anonymous", arguments: Link.allCases)
+  func refusedUpgrade(link: Link) async throws {
+    let functions = Scripted([.beforeCreate: #"{"error":{}}"#], status: 403)
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let anonymous = try await fixture.call("accounts:signUp")
+    let linked = try await link.add(to: anonymous.text("idToken"), in: fixture)
+    #expect(linked.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE") == true)
+    let user = try await fixture.store.read { try $0.user(anonymous.text("localId")) }
+    #expect(user?.isAnonymous == true)
+    #expect(functions.events == [.beforeCreate])
+  }
+
+  @Test(
+    "A further sign-in method of a permanent user is a sign-in",
+    arguments: [Link.password, .passwordByUpdate, .provider, .emailLink]
+  )
+  func furtherMethod(link: Link) async throws {
+    let functions = Scripted([.beforeCreate: "{}", .beforeSignIn: "{}"])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let code = fixture.service.codes.addPhoneCode(for: "+15550100")
+    let user = try await fixture.call(
+      "accounts:signInWithPhoneNumber",
+      ["sessionInfo": code.session, "code": code.code]
+    )
+    #expect(try await link.add(to: user.text("idToken"), in: fixture).status == 200)
+    #expect(functions.events == [.beforeCreate, .beforeSignIn, .beforeSignIn])
+  }
+
+  @Test("A new password and a new profile of a user who has a password are not asked about")
+  func notSignIns() async throws {
+    let functions = Scripted([.beforeCreate: "{}", .beforeSignIn: "{}"])
+    let fixture = AuthFixture(blockingFunctions: functions)
+    let user = try await fixture.signUp("a@e.example")
+    for change in ["password": "secret2", "displayName": "Tina"] {
+      let body = ["idToken": user.text("idToken"), change.key: change.value]
+      #expect(try await fixture.call("accounts:update", body).status == 200)
+    }
+    #expect(functions.events == [.beforeCreate, .beforeSignIn])
+  }
+
   @Test("Anonymous users, custom tokens and administrators are not asked about")
   func notAsked() async throws {
     let functions = Scripted([.beforeCreate: "{}", .beforeSignIn: "{}"])

@@ -43,6 +43,14 @@ package struct UserAccount: Codable, Sendable, Hashable {
   /// True if the account has been disabled by an administrator.
   package var isDisabled: Bool { disabled ?? false }
 
+  /// True if the user can sign in with a password.
+  package var hasPassword: Bool { passwordHash != nil }
+
+  /// True if nothing but the id identifies the user, as after an anonymous sign-in.
+  package var isAnonymous: Bool {
+    email == nil && phoneNumber == nil && (providerUserInfo ?? []).isEmpty && customAuth != true
+  }
+
   /// The custom claims of the account; an empty object if there are none.
   package var customClaims: String { customAttributes.flatMap { $0.isEmpty ? nil : $0 } ?? "{}" }
 

@@ -80,13 +80,20 @@ extension AuthService {
     }
     let update = try await AccountUpdate(body, isAdmin: session == nil, service: self)
     let isAnonymous = session?.provider == "anonymous"
-    let (user, before, revokes) = try await store.change { change in
-      let before = try require(try change.user(localID), "USER_NOT_FOUND")
-      var user = before
+    // An administrator's changes, and those of a profile, are not asked about.
+    let mayLink = session != nil && (update.hasPassword || update.email != nil)
+    let attempt = SignInAttempt(call, provider: "password", method: mayLink ? "password" : nil)
+    let stored = try await created(attempt, signsIn: false) { change in
+      var user = try require(try change.user(localID), "USER_NOT_FOUND")
       try update.apply(to: &user, keepsInitialEmail: isAnonymous, &change)
-      try change.put(user)
-      let stored = try change.user(localID) ?? user
-      return (stored, before, stored.validSince != before.validSince || update.hasPassword)
+      return (user, false)
+    }
+    var user = stored.user
+    let before = stored.before ?? user
+    let revokes = user.validSince != before.validSince || update.hasPassword
+    var claims = JSONObjectText()
+    if mayLink, before.isAnonymous || user.hasPassword && !before.hasPassword {
+      (user, claims) = try await admitted(user, attempt)
     }
     if session != nil, !isAnonymous, user.email != before.email, let first = user.initialEmail,
       first != user.email
@@ -112,6 +119,7 @@ extension AuthService {
         user,
         TokenIssuer.Session(
           provider: update.hasPassword ? "password" : session.provider,
+          claims: claims,
           authTime: session.payload.number("auth_time") ?? store.time.seconds
         ),
         at: store.time.seconds

@@ -27,7 +27,7 @@ extension AuthService {
     var attempt = SignInAttempt(
       call,
       provider: provider.providerID,
-      method: current == nil ? provider.providerID : nil
+      method: provider.providerID
     )
     attempt.rawUserInfo = provider.rawUserInfo
     let localID = newLocalID()

@@ -52,24 +52,17 @@ extension AuthService {
   /// `prepare` may run several times, and returns a user whose changes are not stored yet.
   ///
   /// If functions are deployed for the events, they are asked before the user is created and before
-  /// the user signs in. A function that refuses the creation leaves no user behind. The event of
-  /// the creation and the user are in one commit.
+  /// the user signs in. An anonymous user who gets an identity counts as created, and each link of
+  /// a sign-in method as a sign-in, as in production. A function that refuses the creation leaves
+  /// everything as it was. The event of the creation and the user are in one commit.
   func signIn(
     _ attempt: SignInAttempt,
     _ prepare: @escaping Preparation
   ) async throws -> SignedIn {
     // Tokens are as old as the check of the credentials, so that a revocation after it ends them.
     let issued = store.time.seconds
-    let found = try await created(attempt, prepare)
-    // A function may have disabled the user; the account exists all the same, as in production.
-    try require(!found.user.isDisabled, "USER_DISABLED")
-    var user = found.user
-    var claims = attempt.claims
-    if asksBeforeSignIn(attempt) {
-      let decision = try await ask(.beforeSignIn, about: user, attempt)
-      if let decision { claims.merge(decision.sessionClaims) }
-      user = try await admitted(user, decision)
-    }
+    let found = try await created(attempt, signsIn: !asksBeforeSignIn(attempt), prepare)
+    let (user, claims) = try await admitted(found.user, attempt)
     let session = TokenIssuer.Session(
       provider: attempt.provider,
       claims: claims,
@@ -83,19 +76,32 @@ extension AuthService {
     )
   }
 
+  /// The user whom a change has stored.
+  struct Stored: Sendable {
+    /// The user before the change; nil for a new one.
+    var before: UserAccount?
+    var user: UserAccount
+    var isNew: Bool
+  }
+
   /// Stores the user that `prepare` returns, after asking the function that decides on new users.
-  private func created(
+  ///
+  /// If `signsIn` is true, this is the user's sign-in.
+  func created(
     _ attempt: SignInAttempt,
+    signsIn: Bool,
     _ prepare: @escaping Preparation
-  ) async throws -> (user: UserAccount, isNew: Bool) {
+  ) async throws -> Stored {
     let asks = attempt.method != nil && blockingFunctions.isDeployed(.beforeCreate)
-    let signsIn = !asksBeforeSignIn(attempt)
     while true {
       var creation: BlockingDecision?
       var isAsked = false
       if asks {
-        let candidate = try await store.preview { try prepare(&$0) }
-        if candidate.isNew {
+        let candidate = try await store.preview { change in
+          let (user, isNew) = try prepare(&change)
+          return (user: user, isCreation: try isNew || Self.getsIdentity(user, &change))
+        }
+        if candidate.isCreation {
           isAsked = true
           creation = try await ask(.beforeCreate, about: candidate.user, attempt)
         }
@@ -105,20 +111,22 @@ extension AuthService {
       do {
         return try await store.change { change in
           var (user, isNew) = try prepare(&change)
-          if isNew {
+          let before = try change.user(user.localId)
+          if try isNew || Self.getsIdentity(user, &change) {
             guard mayCreate else { throw CreationNotAskedError() }
-            user.createdAt = now
             decision?.apply(to: &user)
           }
+          if isNew { user.createdAt = now }
           if signsIn, !user.isDisabled {
             user.lastLoginAt = now
             user.lastRefreshAt = refreshed
           }
           try change.put(user, event: isNew && attempt.sendsEvent ? .created : nil)
-          return (user: try change.user(user.localId) ?? user, isNew: isNew)
+          let stored = try change.user(user.localId) ?? user
+          return Stored(before: before, user: stored, isNew: isNew)
         }
       } catch is CreationNotAskedError {
-        // The user who would have signed in was deleted in between.
+        // The user who would have signed in was deleted in between, or lost all identities.
         try Task.checkCancellation()
       }
     }
@@ -126,8 +134,32 @@ extension AuthService {
 
   private struct CreationNotAskedError: Error {}
 
+  /// True if the change gives an anonymous user what identifies a permanent one.
+  private static func getsIdentity(
+    _ user: UserAccount,
+    _ change: inout AccountChange
+  ) throws -> Bool {
+    try change.user(user.localId)?.isAnonymous == true && !user.isAnonymous
+  }
+
   private func asksBeforeSignIn(_ attempt: SignInAttempt) -> Bool {
     attempt.method != nil && blockingFunctions.isDeployed(.beforeSignIn)
+  }
+
+  /// Asks the function that decides on sign-ins, if there is one; returns the session's claims.
+  ///
+  /// Throws `USER_DISABLED` for a user whom a function has disabled: the account exists all the
+  /// same, as in production.
+  func admitted(
+    _ user: UserAccount,
+    _ attempt: SignInAttempt
+  ) async throws -> (user: UserAccount, claims: JSONObjectText) {
+    try require(!user.isDisabled, "USER_DISABLED")
+    var claims = attempt.claims
+    guard asksBeforeSignIn(attempt) else { return (user, claims) }
+    let decision = try await ask(.beforeSignIn, about: user, attempt)
+    if let decision { claims.merge(decision.sessionClaims) }
+    return (try await admitted(user, decision), claims)
   }
 
   /// Applies the decision on a sign-in to the user, as long as the credentials are still valid.

@@ -66,7 +66,7 @@ extension AuthService {
     let attempt = SignInAttempt(
       call,
       provider: isAnonymous ? "anonymous" : "password",
-      method: isAnonymous || current != nil ? nil : "password"
+      method: isAnonymous ? nil : "password"
     )
     let made = profile
     let signedIn = try await signIn(attempt) { change in
