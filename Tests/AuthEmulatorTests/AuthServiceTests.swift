@@ -102,6 +102,63 @@ struct AuthServiceTests {
     }
   }
 
+  @Test("What another account signs in with cannot be linked, and the error says which it is")
+  func conflicts() async throws {
+    let fixture = AuthFixture()
+    let google = AuthFixture.credential(#"{"sub":"1","email":"a@e.example","email_verified":true}"#)
+    let owner = try await fixture.call("accounts:signInWithIdp", google)
+    let user = try await fixture.signUp("b@e.example")
+    func link(_ method: String, _ body: [String: Any]) async throws -> AuthFixture.Reply {
+      let token = ["idToken": user.text("idToken")]
+      return try await fixture.call("accounts:\(method)", body.merging(token) { $1 })
+    }
+
+    let inUse = try await link("signInWithIdp", google)
+    #expect(inUse.status == 400 && inUse.error == "FEDERATED_USER_ID_ALREADY_LINKED")
+    let wanted = google.merging(["returnIdpCredential": true]) { $1 }
+    let returned = try await link("signInWithIdp", wanted)
+    #expect(returned.status == 200 && !returned.text("oauthIdToken").isEmpty)
+    #expect(returned.text("errorMessage") == "FEDERATED_USER_ID_ALREADY_LINKED")
+    let namesake = AuthFixture.credential(#"{"sub":"2","email":"a@e.example"}"#)
+    #expect(try await link("signInWithIdp", namesake).error == "EMAIL_EXISTS")
+    let password = ["email": "a@e.example", "password": "secret1"]
+    #expect(try await link("signUp", password).error == "EMAIL_EXISTS")
+    #expect(try await link("update", password).error == "EMAIL_EXISTS")
+
+    let ownerID = owner.text("localId")
+    try await fixture.store.change { change in
+      var account = try #require(try change.user(ownerID))
+      account.phoneNumber = "+15550100"
+      try change.put(account)
+    }
+    func proof() async throws -> [String: Any] {
+      let code = fixture.service.codes.addPhoneCode(for: "+15550100")
+      let body = ["sessionInfo": code.session, "code": code.code]
+      let reply = try await link("signInWithPhoneNumber", body)
+      #expect(reply.status == 200 && reply.text("idToken").isEmpty)
+      return ["temporaryProof": reply.text("temporaryProof"), "phoneNumber": "+15550100"]
+    }
+    #expect(
+      try await link("signInWithPhoneNumber", try await proof()).error == "PHONE_NUMBER_EXISTS"
+    )
+    let signedIn = try await fixture.call("accounts:signInWithPhoneNumber", try await proof())
+    #expect(signedIn.text("localId") == ownerID)
+  }
+
+  @Test("A user who unlinks the password keeps the address")
+  func unlinkedPassword() async throws {
+    let fixture = AuthFixture()
+    let user = try await fixture.signUp("a@e.example")
+    let body: [String: Any] = ["idToken": user.text("idToken"), "deleteProvider": ["password"]]
+    let unlinked = try await fixture.call("accounts:update", body)
+    #expect(unlinked.text("email") == "a@e.example")
+    #expect((unlinked.body["providerUserInfo"] as? [Any])?.isEmpty == true)
+    #expect(try await fixture.signUp("a@e.example").error == "EMAIL_EXISTS")
+    let password = ["email": "a@e.example", "password": "secret1"]
+    let signIn = try await fixture.call("accounts:signInWithPassword", password)
+    #expect(signIn.error == "INVALID_PASSWORD")
+  }
+
   @Test("A sign-up that storage refuses gets its status, and leaves the address free")
   func storageFailure() async throws {
     fixture.storage.failCommits(with: StorageError(.full, "The disk is full."))

@@ -95,6 +95,17 @@ struct BlockingFunctionTests {
     #expect(records.isEmpty)
   }
 
+  @Test("A refusal has its status for a client that wants the provider's credential back, too")
+  func refusedCredential() async throws {
+    let functions = Scripted([.beforeCreate: #"{"error":{}}"#], status: 403)
+    let fixture = AuthFixture(blockingFunctions: functions)
+    var body = AuthFixture.credential(#"{"sub":"1"}"#)
+    body["returnIdpCredential"] = true
+    let reply = try await fixture.call("accounts:signInWithIdp", body)
+    #expect(reply.status == 400)
+    #expect(reply.error?.hasPrefix("BLOCKING_FUNCTION_ERROR_RESPONSE") == true)
+  }
+
   @Test("A refused sign-in returns no tokens, and the new user exists all the same")
   func refusedSignIn() async throws {
     let functions = Scripted([.beforeSignIn: #"{"error":{}}"#], status: 500)

@@ -372,9 +372,9 @@ def test_an_anonymous_user_becomes_a_permanent_one(client):
     signed_in = client.ok("signInWithPassword", {"email": email, "password": "secret1"})
     assert signed_in["localId"] == anonymous["localId"]
     unlinked = client.ok("update", {"idToken": signed_in["idToken"], "deleteProvider": ["password"]})
-    assert "email" not in unlinked
+    assert (unlinked["email"], unlinked["providerUserInfo"]) == (email, [])
     assert client.error("signInWithPassword", {"email": email, "password": "secret1"}) == (
-        "EMAIL_NOT_FOUND")
+        "INVALID_PASSWORD")
 
 
 def test_custom_tokens_sign_in(app, client):

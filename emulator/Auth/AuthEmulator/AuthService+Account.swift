@@ -260,8 +260,8 @@ struct AccountUpdate: Sendable {
   private static func unlink(_ provider: String, from user: inout UserAccount) {
     switch provider {
     case ProviderAccount.password:
-      removeEmail(from: &user)
-      (user.passwordHash, user.salt) = (nil, nil)
+      // The address stays, as in production; it may be that of another provider.
+      (user.passwordHash, user.salt, user.emailLinkSignin) = (nil, nil, nil)
     case ProviderAccount.phone: user.phoneNumber = nil
     default: user.providerUserInfo?.removeAll { $0.providerId == provider }
     }

@@ -12,12 +12,17 @@ extension AuthService {
     let current = try await verifyIfPresent(body.idToken)
     do {
       return try await signIn(call, provider, current?.user)
-    } catch let error as AuthError where body.returnIdpCredential ?? false {
+    } catch let error as AuthError
+      where (body.returnIdpCredential ?? false) && Self.conflicts.contains(error.statusMessage)
+    {
       var response = provider.json
       response.set("errorMessage", error.statusMessage)
       return Self.json(response)
     }
   }
+
+  /// The errors with which `returnIdpCredential` returns the credential, so that it can sign in.
+  private static let conflicts: Set = ["FEDERATED_USER_ID_ALREADY_LINKED", "EMAIL_EXISTS"]
 
   private func signIn(
     _ call: AuthCall,
@@ -91,10 +96,11 @@ extension AuthService {
     let namesake = try isUnique ? provider.email.flatMap { try change.user(with: .email($0)) } : nil
     if let current {
       var user = try require(try change.user(current.localId), "USER_NOT_FOUND")
-      if let namesake { try require(namesake.localId == user.localId, "EMAIL_EXISTS") }
+      // An account of the credential's own comes first: its owner can sign in with the credential.
       if let linked {
         try require(linked.localId == user.localId, "FEDERATED_USER_ID_ALREADY_LINKED")
       }
+      if let namesake { try require(namesake.localId == user.localId, "EMAIL_EXISTS") }
       if isUnique, user.email == nil, let email = provider.email {
         user.email = email
         user.emailVerified = provider.isEmailVerified
