@@ -1,12 +1,13 @@
 import DocumentModel
 import Events
 
-/// The moment from which a subscriber's access has to be rechecked.
+/// The moment as of which a subscriber's access has to be rechecked.
 struct AccessMoment: Sendable {
   /// The commit that changed a document the permission depends on.
   ///
   /// After a change of the policy, the last commit processed before it.
   var sequence: UInt64
+  /// A time at which this commit was the last one.
   var time: Timestamp
   var policyVersion: UInt64
 }
@@ -25,10 +26,16 @@ struct AccessDependencies: Sendable {
   var all: Set<SubscriptionID> { Set(documents.keys) }
 
   /// Sets the documents that a subscriber's permission depends on.
-  mutating func set(_ names: Set<DocumentName>, of id: SubscriptionID) {
+  ///
+  /// Returns those that it did not depend on before.
+  @discardableResult
+  mutating func set(_ names: Set<DocumentName>, of id: SubscriptionID) -> Set<DocumentName> {
+    let old = documents[id] ?? []
+    guard names != old else { return [] }
     remove(id)
     documents[id] = names
     for name in names { subscriptions[name, default: []].insert(id) }
+    return names.subtracting(old)
   }
 
   mutating func remove(_ id: SubscriptionID) {

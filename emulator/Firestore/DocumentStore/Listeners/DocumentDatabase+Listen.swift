@@ -158,10 +158,10 @@ extension DocumentDatabase {
       try await sequencer.open()
       resumeTime = try self.resumeTime(resumePoint, session, id, target.database)
     }
+    try await authorize(target, id, auth)
     var attempts = 0
     while session.wants(id) {
       attempts += 1
-      try await authorize(target, id, auth)
       do {
         let isJoined =
           switch target {
@@ -370,117 +370,107 @@ extension DocumentDatabase {
 
   /// Throws if the policy denies access; otherwise records the documents the permission depends on.
   ///
-  /// Returns these documents and the moment as of which access was decided.
-  @discardableResult
-  func authorize(
+  /// From then on, the session rechecks the access as of every commit that changes one of them. The
+  /// rechecks precede everything that the session sends later.
+  private func authorize(
     _ target: PreparedTarget,
     _ id: ListenTable.SubscriptionID,
     _ auth: AuthContext
-  ) async throws -> Permission {
-    guard auth != .admin else { return Permission() }
+  ) async throws {
+    guard auth != .admin else { return }
     while true {
       let policyVersion = hub.withTable(\.policyVersion)
-      var permission = try await LongDecisions.separated {
-        try await self.permission(for: target, auth)
+      let permission = try await permission(for: target, auth)
+      let isDecided = hub.withTable { table in
+        // Changes of the policy during the decision found no dependencies to recheck.
+        guard table.policyVersion == policyVersion else { return false }
+        let unwatched = table.depend(id, on: permission.names, asOf: permission.sequence)
+        // Neither did commits. Deciding again here might never end, because a decision can take
+        // longer than the time between commits.
+        if !unwatched.isEmpty { table.recheck([id], table.sequence, table.time) }
+        return true
       }
-      permission.policyVersion = policyVersion
-      // Commits and policy changes that the hub processed during the decision found no dependencies
-      // to recheck.
-      let (taken, isSamePolicy) = hub.withTable { table in
-        table.depend(id, on: permission.names)
-        return (table.sequence, table.policyVersion == policyVersion)
-      }
-      guard isSamePolicy else { continue }
-      if taken <= permission.sequence { return permission }
-      // Most commits do not affect the documents that decided. If every commit restarted the
-      // decision, a decision slower than the interval between commits would never end.
-      let holds = try await storage.read { snapshot in
-        try areUnchanged(
-          permission.names,
-          of: target.database,
-          since: permission.sequence,
-          permission.time,
-          in: snapshot
-        )
-      }
-      if holds { return permission }
+      if isDecided { return }
     }
   }
 
-  /// Returns true if documents are unchanged since a commit; false if that is no longer known.
-  private func areUnchanged(
-    _ names: Set<DocumentName>,
-    of database: DatabaseName,
-    since sequence: UInt64,
-    _ time: Timestamp,
-    in snapshot: any StorageSnapshot
-  ) throws -> Bool {
-    guard try isKept(time, of: database, in: snapshot) else { return false }
-    return try names.allSatisfy { name in
-      let key = DocumentKeys.key(name)
-      let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
-      return try written <= sequence && !PastVersions.isChanged(key, after: time, in: snapshot)
-    }
-  }
-
-  /// A subscriber's permission to listen, with the state it was based on.
-  struct Permission: Sendable {
+  /// A subscriber's permission to listen.
+  private struct Permission: Sendable {
     /// The documents that the policy has read.
-    var names: Set<DocumentName> = []
+    var names: Set<DocumentName>
     /// The sequence number of the commit whose state they showed.
-    var sequence: UInt64 = 0
-    /// The time of that commit.
-    var time = Timestamp(microseconds: 0)
-    var policyVersion: UInt64 = 0
+    var sequence: UInt64
   }
 
+  /// Throws if the policy denies access as of a moment; without one, as of now.
   private func permission(
     for target: PreparedTarget,
-    _ auth: AuthContext
+    _ auth: AuthContext,
+    at moment: AccessMoment? = nil
   ) async throws -> Permission {
-    try await storage.read { snapshot in
-      let reader = SnapshotReader(snapshot)
-      let notes = AccessView.Notes()
-      let view = self.accessView(reader, notes: notes)
-      switch target {
-      case .results(let query), .window(let query):
-        try self.accessPolicy.authorizeQuery(query.query, auth: auth, view: view)
-      case .documents(let names, _):
-        let found = try names.map { (name: $0, document: try view.document($0)) }
-        try self.accessPolicy.authorizeReads(found, auth: auth, view: view)
+    try await LongDecisions.separated {
+      try await storage.read { snapshot in
+        var reader = SnapshotReader(snapshot)
+        if let moment, moment.sequence < snapshot.sequence {
+          guard try isKept(moment.time, of: target.database, in: snapshot) else {
+            throw Self.tooOld
+          }
+          reader = SnapshotReader(snapshot, at: moment.time, moment.sequence)
+        }
+        let notes = AccessView.Notes()
+        let view = self.accessView(reader, notes: notes)
+        switch target {
+        case .results(let query), .window(let query):
+          try self.accessPolicy.authorizeQuery(query.query, auth: auth, view: view)
+        case .documents(let names, _):
+          let found = try names.map { (name: $0, document: try view.document($0)) }
+          try self.accessPolicy.authorizeReads(found, auth: auth, view: view)
+        }
+        return Permission(
+          names: notes.names,
+          sequence: moment?.sequence ?? snapshot.sequence
+        )
       }
-      return Permission(
-        names: notes.names,
-        sequence: snapshot.sequence,
-        time: try StoredClock.read(snapshot)
-      )
     }
   }
 
-  /// Rechecks the access of a subscriber since a given moment; throws if access is denied.
+  /// Returns true if a subscriber has access as of a moment and until its next recheck.
   ///
-  /// Returns false if access is allowed now but may have been denied at some time since that
-  /// moment. Runs at lower priority than short work, because one commit can cause thousands of
-  /// rechecks.
-  func isStillAuthorized(
+  /// A document that decides may change with every commit, so the decision is not about now. Runs
+  /// at lower priority than short work, because one commit can cause thousands of rechecks.
+  func isAuthorized(
     _ target: PreparedTarget,
     _ id: ListenTable.SubscriptionID,
-    since moment: AccessMoment,
+    at moment: AccessMoment,
     _ auth: AuthContext
   ) async throws -> Bool {
     try await withTaskExecutorPreference(LongWorkExecutor.shared) {
-      let permission = try await authorize(target, id, auth)
-      guard permission.policyVersion == moment.policyVersion else { return false }
-      guard permission.sequence > moment.sequence else { return true }
-      return try await storage.read { snapshot in
-        try areUnchanged(
-          permission.names,
-          of: target.database,
-          since: moment.sequence,
-          moment.time,
-          in: snapshot
-        )
+      let names = try await permission(for: target, auth, at: moment).names
+      let unwatched = hub.withTable { table -> Set<DocumentName>? in
+        guard table.policyVersion == moment.policyVersion else { return nil }
+        return table.depend(id, on: names, asOf: moment.sequence)
       }
+      guard let unwatched else { return false }
+      if unwatched.isEmpty { return true }
+      return try await storage.read { snapshot in
+        try areUnchanged(unwatched, of: target.database, since: moment, in: snapshot)
+      }
+    }
+  }
+
+  /// Returns true if documents are unchanged since a moment; false if that is no longer known.
+  private func areUnchanged(
+    _ names: Set<DocumentName>,
+    of database: DatabaseName,
+    since moment: AccessMoment,
+    in snapshot: any StorageSnapshot
+  ) throws -> Bool {
+    guard try isKept(moment.time, of: database, in: snapshot) else { return false }
+    return try names.allSatisfy { name in
+      let key = DocumentKeys.key(name)
+      let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
+      return try written <= moment.sequence
+        && !PastVersions.isChanged(key, after: moment.time, in: snapshot)
     }
   }
 

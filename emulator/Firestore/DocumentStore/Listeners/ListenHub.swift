@@ -102,10 +102,9 @@ final class ListenHub: Sendable {
   /// Follows the log until cancelled.
   func run(for store: DocumentDatabase) async throws {
     storeNumber.store(try await store.storeNumber(), ordering: .relaxed)
-    let now = try await store.readPosition().readTime
-    withTable { $0.advance(to: now) }
+    let start = try await begin(store)
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await self.follow(store) }
+      group.addTask { try await self.follow(store, after: start) }
       group.addTask { try await self.sendReadTime(store) }
       group.addTask { await self.readForWindows(store) }
       group.addTask { await self.readForTargets() }
@@ -114,12 +113,18 @@ final class ListenHub: Sendable {
     }
   }
 
-  private func follow(_ store: DocumentDatabase) async throws {
+  /// Begins, or begins again, with the commits after those that the store shows.
+  private func begin(_ store: DocumentDatabase) async throws -> UInt64 {
+    let start = try await store.readLatest(\.snapshot.sequence)
+    withTable { $0.begin(after: start.answer, at: start.readTime) }
+    return start.answer
+  }
+
+  private func follow(_ store: DocumentDatabase, after start: UInt64) async throws {
     // Other tasks wait for records that will not be processed any more.
     defer { withTable { $0.end() } }
+    var start = start
     while !Task.isCancelled {
-      let start = store.storage.sequence
-      withTable { $0.begin(after: start) }
       do {
         for try await entries in store.tailer.entries(after: start) {
           // One at a time: other tasks need the table, and its lock is not fair.
@@ -133,6 +138,7 @@ final class ListenHub: Sendable {
       } catch is EventsTrimmedError {
         store.logger.warning("The listeners fell behind the event log and start over")
         withTable { $0.resetAll() }
+        start = try await begin(store)
       }
     }
   }

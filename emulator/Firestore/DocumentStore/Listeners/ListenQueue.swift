@@ -22,6 +22,12 @@ struct ListenQueue {
   /// The stored size of the queued commits.
   private(set) var commitBytes = 0
   private(set) var commitCount = 0
+  private(set) var recheckCount = 0
+  /// The places of the rechecks with nothing of their subscription behind them, counted from the
+  /// first item ever.
+  private var lastRechecks: [ListenTable.SubscriptionID: Int] = [:]
+  /// The number of items taken from the front.
+  private var takenCount = 0
   /// The bytes of the queued results.
   private(set) var resultBytes = 0
   /// The last queued handover.
@@ -40,10 +46,31 @@ struct ListenQueue {
     items.append(item)
   }
 
+  /// Adds a recheck; `isSole` if it makes one unnecessary that nothing to send separates from it.
+  ///
+  /// A hot document would otherwise add a recheck with each commit.
+  mutating func append(
+    recheckOf id: ListenTable.SubscriptionID,
+    at moment: AccessMoment,
+    isSole: Bool
+  ) {
+    if isSole, let place = lastRechecks[id],
+      case .recheck(_, let earlier) = items[place - takenCount]
+    {
+      // Access before a change of the policy can no longer be decided, so the target starts over.
+      guard earlier.policyVersion == moment.policyVersion else { return }
+      items[place - takenCount] = .recheck(id, moment)
+      return
+    }
+    append(.recheck(id, moment))
+    lastRechecks[id] = takenCount + items.count - 1
+  }
+
   /// Adds an item that is taken before all others.
   mutating func prepend(_ item: Item) {
     add(item)
     items.prepend(item)
+    takenCount -= 1
   }
 
   private mutating func add(_ item: Item) {
@@ -51,14 +78,22 @@ struct ListenQueue {
     case .commit(let commit):
       commitBytes += commit.bytes
       commitCount += 1
-    case .results(_, let results): resultBytes += results.bytes
+      for part in commit.parts { lastRechecks[part.subscription] = nil }
+    case .results(let id, let results):
+      resultBytes += results.bytes
+      lastRechecks[id] = nil
+    case .recheck: recheckCount += 1
     case .handover(let handover): self.handover = handover
     default: break
     }
   }
 
   mutating func removeFirst() {
+    takenCount += 1
     switch items.removeFirst() {
+    case .recheck(let id, _):
+      recheckCount -= 1
+      if let place = lastRechecks[id], place < takenCount { lastRechecks[id] = nil }
     case .commit(let commit):
       commitBytes -= commit.bytes
       commitCount -= 1
@@ -85,7 +120,8 @@ struct ListenQueue {
     for item in items {
       switch item {
       case .results(id, let results): resultBytes -= results.bytes
-      case .current(id, _), .failure(id, _), .reset(id), .recheck(id, _): continue
+      case .recheck(id, _): recheckCount -= 1
+      case .current(id, _), .failure(id, _), .reset(id): continue
       case .commit(var commit):
         commit.parts.removeAll { $0.subscription == id }
         guard commit.parts.isEmpty else {
@@ -99,24 +135,27 @@ struct ListenQueue {
       }
     }
     items = kept
+    lastRechecks = [:]
   }
 
   /// Removes everything that becomes obsolete when targets start over.
   ///
-  /// Returns the subscriptions whose queued resets were removed, too.
+  /// Returns the subscriptions whose queued resets or rechecks were removed, too.
   mutating func removeObsolete() -> Set<ListenTable.SubscriptionID> {
     var kept: Deque<Item> = []
     var resets: Set<ListenTable.SubscriptionID> = []
     for item in items {
       switch item {
-      case .event, .failure, .recheck, .handover: kept.append(item)
-      case .reset(let id): resets.insert(id)
+      case .event, .failure, .handover: kept.append(item)
+      case .reset(let id), .recheck(let id, _): resets.insert(id)
       case .results, .current, .commit, .time: continue
       }
     }
     items = kept
     commitBytes = 0
     commitCount = 0
+    recheckCount = 0
+    lastRechecks = [:]
     resultBytes = 0
     return resets
   }

@@ -41,8 +41,13 @@ extension ListenSession {
 
   func deliver(resetOf id: SubscriptionID) { enqueue(.reset(id)) }
 
-  func deliver(recheckOf id: SubscriptionID, since moment: AccessMoment) {
-    enqueue(.recheck(id, moment))
+  func deliver(recheckOf id: SubscriptionID, at moment: AccessMoment) {
+    state.withLock { state in
+      guard state.wants(id), let target = state.targets[id] else { return }
+      // What a target without all its documents will be sent may show an earlier moment.
+      state.queue.append(recheckOf: id, at: moment, isSole: target.isCurrent)
+      restartIfOverfull(&state)
+    }
   }
 
   /// Reports that nothing has changed up to a time, unless a queued item will report it.
@@ -59,12 +64,17 @@ extension ListenSession {
         return
       }
       state.queue.append(.commit(commit))
-      if state.queue.commitBytes > configuration.waitingBytesMax
-        || state.queue.commitCount > configuration.waitingCommitsMax
-      {
-        state.startAgain()
-      }
+      restartIfOverfull(&state)
     }
+  }
+
+  private func restartIfOverfull(_ state: inout State) {
+    guard
+      state.queue.commitBytes > configuration.waitingBytesMax
+        || state.queue.commitCount > configuration.waitingCommitsMax
+        || state.queue.recheckCount > configuration.waitingRechecksMax
+    else { return }
+    state.startAgain()
   }
 
   func enqueue(_ item: ListenQueue.Item) {

@@ -26,7 +26,7 @@ extension ListenSession {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
       }
       if taken.isClosed { return nil }
-      if let (id, moment) = taken.recheck { await recheck(id, since: moment) }
+      if let (id, moment) = taken.recheck { await recheck(id, at: moment) }
       if !taken.events.isEmpty { return taken.events }
       await waitForItems()
     }
@@ -67,19 +67,14 @@ extension ListenSession {
     }
   }
 
-  /// Rechecks access to a target and ends the target if access is denied.
+  /// Rechecks access to a target; without access then, the target starts over.
   ///
-  /// If the client may have lacked access to some of the queued changes, the target starts over.
-  private func recheck(_ id: SubscriptionID, since moment: AccessMoment) async {
+  /// The start decides whether the client has access now, and ends the target if not.
+  private func recheck(_ id: SubscriptionID, at moment: AccessMoment) async {
     guard let target = state.withLock({ $0.targets[id]?.prepared }) else { return }
-    do {
-      if try await store.isStillAuthorized(target, id, since: moment, auth) { return }
-      state.withLock { $0.queue.prepend(.reset(id)) }
-    } catch {
-      let reported = store.publicError(for: error)
-      state.withLock { $0.queue.prepend(.failure(id, reported)) }
-      store.hub.withTable { $0.unsubscribe(id) }
-    }
+    // If the decision failed for another reason than access, so does the start, which reports it.
+    if (try? await store.isAuthorized(target, id, at: moment, auth)) == true { return }
+    state.withLock { $0.queue.prepend(.reset(id)) }
   }
 
   /// True if a document that has left a target may be one that the client must not see.

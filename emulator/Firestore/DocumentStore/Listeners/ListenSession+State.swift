@@ -77,7 +77,7 @@ extension ListenSession.State {
   /// Drops the queue of a slow client; its targets are reset when it reads on.
   mutating func startAgain() {
     guard !isClosed else { return }
-    // Targets whose documents are still being read have missed nothing.
+    // Targets whose documents are still being read have missed nothing, unless they lose a recheck.
     let reported = targets.filter(\.value.isReported).keys
     let resets = queue.removeObsolete().union(reported)
     for id in resets.sorted() where targets[id] != nil {

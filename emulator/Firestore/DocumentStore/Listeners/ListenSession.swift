@@ -18,6 +18,10 @@ package final class ListenSession: Sendable {
     package var waitingBytesMax: Int
     /// The maximum number of commits queued for the client.
     package var waitingCommitsMax: Int
+    /// The maximum number of rechecks of access queued until the client takes events.
+    ///
+    /// One commit can cause a recheck of every target.
+    package var waitingRechecksMax: Int
     /// The bytes of results collected before the first ones are sent to the client.
     package var resultBytesMax: Int
     /// The maximum number of targets whose documents are read at a time.
@@ -28,12 +32,14 @@ package final class ListenSession: Sendable {
       targetsMax: Int = 10_000,
       waitingBytesMax: Int = 8 << 20,
       waitingCommitsMax: Int = 10_000,
+      waitingRechecksMax: Int = 50_000,
       resultBytesMax: Int = 4 << 20,
       readsMax: Int = 4
     ) {
       self.targetsMax = targetsMax
       self.waitingBytesMax = waitingBytesMax
       self.waitingCommitsMax = waitingCommitsMax
+      self.waitingRechecksMax = waitingRechecksMax
       self.resultBytesMax = resultBytesMax
       self.readsMax = readsMax
     }

@@ -46,9 +46,17 @@ extension ListenTable {
     return id
   }
 
-  /// Records the documents that a subscriber's permission depends on.
-  mutating func depend(_ id: SubscriptionID, on names: Set<DocumentName>) {
-    if subscriptions[id] != nil { dependencies.set(names, of: id) }
+  /// Records the documents on which a subscriber's permission depends as of a commit.
+  ///
+  /// Returns those that later commits may have changed without a recheck of the subscriber.
+  mutating func depend(
+    _ id: SubscriptionID,
+    on names: Set<DocumentName>,
+    asOf decided: UInt64
+  ) -> Set<DocumentName> {
+    guard subscriptions[id] != nil else { return [] }
+    let new = dependencies.set(names, of: id)
+    return sequence > decided ? new : []
   }
 
   /// Requests a recheck of the access of every subscriber except the administrator's.
@@ -61,7 +69,7 @@ extension ListenTable {
     let moment = AccessMoment(sequence: sequence, time: time, policyVersion: policyVersion)
     for id in ids.sorted() {
       guard let session = subscriptions[id]?.session else { continue }
-      session.deliver(recheckOf: id, since: moment)
+      session.deliver(recheckOf: id, at: moment)
       wake(session)
     }
   }

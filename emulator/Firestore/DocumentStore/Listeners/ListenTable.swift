@@ -106,11 +106,12 @@ struct ListenTable: Sendable {
 
   // MARK: Time
 
-  /// Begins, or begins again, after a commit.
-  mutating func begin(after sequence: UInt64) {
+  /// Begins, or begins again, after a commit; `time` is a time at which it was the last one.
+  mutating func begin(after sequence: UInt64, at time: Timestamp) {
     // Records may have been skipped.
     if sequence > self.sequence { forgetCounts { _ in true } }
     self.sequence = max(sequence, self.sequence)
+    advance(to: time)
     runDeferred()
   }
 

@@ -23,6 +23,13 @@ struct SnapshotReader {
     overlayBytesMax = 0
   }
 
+  /// Creates a reader of single documents at a kept time whose last commit is known.
+  init(_ snapshot: any StorageSnapshot, at time: Timestamp, _ sequence: UInt64) {
+    self.snapshot = snapshot
+    past = Moment(time: time, sequence: sequence)
+    overlayBytesMax = 0
+  }
+
   /// Creates a reader of a database's state at a time that is still kept.
   init(
     _ snapshot: any StorageSnapshot,
