@@ -322,8 +322,9 @@ extension DocumentDatabase {
       if total == nil || total != 0 && hasDepartures || total != expectedCount + growth {
         let names = try await names(of: query.query, at: readTime)
         total = names.count
-        if !names.isEmpty && hasDepartures || names.count != expectedCount + growth {
-          count = ResultCount(names)
+        let isRight = names.count == expectedCount + growth
+        if !names.isEmpty && hasDepartures || !isRight {
+          count = ResultCount(names, precedesDepartures: isRight)
         }
       }
     }
@@ -622,7 +623,10 @@ extension DocumentDatabase {
     }
     var count: ResultCount?
     if let old, let expectedCount, expectedCount != old.values.compactMap(\.self).count {
-      count = ResultCount(now.documents.filter { $0.document != nil }.map(\.name))
+      count = ResultCount(
+        now.documents.filter { $0.document != nil }.map(\.name),
+        precedesDepartures: false
+      )
     }
     return try await join(id, results, readAt: now.sequence, now.readTime, count: count)
   }

@@ -12,7 +12,7 @@ extension ListenSession {
     state.withLock { state in
       guard state.wants(id) else { return }
       state.targets[id]?.isReported = true
-      state.queue.append(.results(id, results))
+      for part in results.inOrder { state.queue.append(.results(id, part)) }
     }
   }
 

@@ -30,6 +30,17 @@ extension ListenSession {
       self.time = time
       self.bytes = bytes
     }
+
+    /// The results such that each part's count comes after its changes.
+    var inOrder: [Results] {
+      guard let count, count.precedesDepartures else { return [self] }
+      var (members, departures) = (self, self)
+      members.changes = changes.filter(\.isMember)[...]
+      departures.changes = changes.filter { !$0.isMember }[...]
+      departures.count = nil
+      departures.bytes = 0
+      return departures.changes.isEmpty ? [members] : [members, departures]
+    }
   }
 
   /// Reads a target's initial documents; called by the hub.

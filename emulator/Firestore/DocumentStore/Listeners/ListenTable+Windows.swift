@@ -99,7 +99,7 @@ extension ListenTable {
     if let expected = join.expectedCount,
       expected != join.known.count || !names.isEmpty && changes.contains(where: { !$0.isMember })
     {
-      count = ResultCount(names)
+      count = ResultCount(names, precedesDepartures: expected == join.known.count)
     }
     subscription.session.deliver(
       .init(changes: changes, count: count, time: time),

@@ -98,8 +98,7 @@ struct SnapshotAssembly {
       guard let target = state.reset(id, &events) else { return }
       state.partly.insert(id)
       append([(target.id, Array(results.changes))], at: results.time)
-      // The client compares the count with the documents it then has. If the filter came before the
-      // departures, a departing document could hide the loss of another one.
+      // The client compares the count with the documents it then has.
       if let count = results.count {
         events.append(.filter(target.id, count: count.count, names: count.names))
       }
