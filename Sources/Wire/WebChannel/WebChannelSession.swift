@@ -16,6 +16,8 @@ final class WebChannelSession: Sendable {
     var task: Task<Void, Never>?
     /// True if a back channel was open since the last check of `abandoned()`.
     var hadBackChannel = false
+    /// The number of the last use among those of all sessions.
+    var lastUse: UInt64 = 0
     /// The part of `state.heldLength` that is counted in the total of all sessions.
     var countedLength = 0
     /// The part of `state.heldLength` that is held in the budget.
@@ -126,6 +128,18 @@ final class WebChannelSession: Sendable {
       return present.set(lengths.now)
     }
     if !isKept { end() }
+  }
+
+  /// Records a request of the client, or its end.
+  func use(_ number: UInt64) { guarded.withLock { $0.lastUse = max($0.lastUse, number) } }
+
+  /// Returns true if this session is the one to end if only one of two can stay.
+  ///
+  /// A client that listens has a back channel open and sends nothing for a long time.
+  func isIdler(than other: WebChannelSession) -> Bool { idleRank < other.idleRank }
+
+  private var idleRank: (hasBackChannel: Int, lastUse: UInt64) {
+    guarded.withLock { ($0.state.hasBackChannel ? 1 : 0, $0.lastUse) }
   }
 
   // MARK: From the client

@@ -16,7 +16,7 @@ import Synchronization
 package final class WebChannels: Sendable {
   /// The limits of sessions.
   package struct Configuration: Sendable {
-    /// The maximum number of sessions at a time; further ones are refused with 503.
+    /// The maximum number of sessions at a time; beyond it, the one idle for longest ends.
     package var sessionsMax: Int
     /// The maximum size of a request's form body.
     package var bodyBytesMax: Int
@@ -79,6 +79,8 @@ package final class WebChannels: Sendable {
   private let budget: TransferBudget?
   private let heldLengths = HeldLengths()
   private let sessions = Mutex<[String: WebChannelSession]>([:])
+  /// The number of uses of all sessions, which tells the order of their last uses.
+  private let uses = Atomic<UInt64>(0)
 
   /// Creates a server without sessions.
   ///
@@ -119,6 +121,7 @@ package final class WebChannels: Sendable {
         // Clients search for the text "Unknown SID".
         throw StatusError.invalidArgument("The session is over or never was: Unknown SID.")
       }
+      use(session)
       if parameters["TYPE"] == "terminate" {
         session.end()
         return Self.text("")
@@ -155,28 +158,34 @@ package final class WebChannels: Sendable {
     ) { [weak self] id in
       _ = self?.sessions.withLock { $0.removeValue(forKey: id) }
     }
-    let isOpen = sessions.withLock { sessions in
-      guard sessions.count < configuration.sessionsMax else { return false }
-      sessions[session.id] = session
-      return true
-    }
-    guard isOpen else {
-      throw StatusError(
-        .unavailable,
-        "There are \(configuration.sessionsMax) channels already; close pages that need none."
-      )
-    }
-    let stream = WebChannelStream(headers: headers, parameters: parameters, session: session)
-    session.start { try await handler(stream) }
     do {
       _ = try await accept(form, session, acknowledging: nil)
     } catch {
       session.end()
       throw error
     }
+    use(session)
+    let displaced = sessions.withLock { sessions in
+      var displaced: WebChannelSession?
+      if sessions.count >= configuration.sessionsMax,
+        let (id, _) = sessions.min(by: { $0.value.isIdler(than: $1.value) })
+      {
+        displaced = sessions.removeValue(forKey: id)
+      }
+      sessions[session.id] = session
+      return displaced
+    }
+    // Its client begins anew, as after any session that has ended.
+    displaced?.end()
+    let stream = WebChannelStream(headers: headers, parameters: parameters, session: session)
+    session.start { try await handler(stream) }
     return Self.text(
       WebChannelState.framed(#"[[0,["c","\#(session.id)","",\#(Self.versions)]]]"#)
     )
+  }
+
+  private func use(_ session: WebChannelSession) {
+    session.use(uses.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
   private func take(
@@ -226,7 +235,8 @@ package final class WebChannels: Sendable {
     let wanted = Duration.milliseconds(timeout ?? .max)
     let interval = min(configuration.silenceMax, streams ? max(wanted, Self.silenceMin) : wanted)
     var response = Self.text("")
-    response.body = .produced { write in
+    response.body = .produced { [self] write in
+      defer { use(session) }
       do {
         try await session.backChannel(after: last, streams: streams, interval: interval) {
           try await write(ByteBuffer(string: $0))
