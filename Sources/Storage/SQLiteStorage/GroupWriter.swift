@@ -209,15 +209,18 @@ final class GroupWriter: Sendable {
 
   /// Returns the error for a group that must not be attempted; nil if the group can be committed.
   ///
-  /// Either the disk has failed, or a read that does not end prevents the log from restarting.
+  /// Either the disk has failed, or a read that began long ago prevents the log from restarting.
   private func refusal() -> (any Error)? {
     if let failure { return failure }
     guard connection.logPages >= logPagesMax * 4 else { return nil }
     do {
-      guard try !connection.checkpoint(.restart) else { return nil }
+      guard
+        try !connection.checkpoint(.restart, waiting: SQLiteConnection.lastWaitMilliseconds)
+      else { return nil }
       return StorageError(
         .full,
-        "the log of \(connection.path) is full because a read does not end; retry later"
+        "the log of \(connection.path) is full, and reads that began long ago still use it; retry "
+          + "later"
       )
     } catch {
       noteIfBroken(error)

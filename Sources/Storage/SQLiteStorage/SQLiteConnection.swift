@@ -133,9 +133,17 @@ final class SQLiteConnection: @unchecked Sendable {
   /// A longer read delays a checkpoint, but not commits.
   static let readersWaitMilliseconds: Int32 = 200
 
+  /// The wait for readers when commits would otherwise be refused.
+  ///
+  /// On a busy machine, a read of a few milliseconds can take this long.
+  static let lastWaitMilliseconds: Int32 = 2000
+
   /// Moves pages from the log to the file; returns true if the checkpoint is complete.
-  func checkpoint(_ kind: Checkpoint = .passive) throws -> Bool {
-    if kind == .restart { sqlite3_busy_timeout(handle, Self.readersWaitMilliseconds) }
+  func checkpoint(
+    _ kind: Checkpoint = .passive,
+    waiting milliseconds: Int32 = readersWaitMilliseconds
+  ) throws -> Bool {
+    if kind == .restart { sqlite3_busy_timeout(handle, milliseconds) }
     defer { if kind == .restart { sqlite3_busy_timeout(handle, Self.busyMilliseconds) } }
     var log: Int32 = 0
     var moved: Int32 = 0
