@@ -123,14 +123,35 @@ struct TransferBudgetTests {
   // MARK: - Responses
 
   private static let largeBytes = 32 << 20
-  private let large: HTTPService.Responder = { _, _ in
-    Response(status: .ok, body: .whole(ByteBuffer(repeating: 65, count: largeBytes)))
+  /// A response whose body is whole, or produced from as many bytes in memory.
+  private func large(isProduced: Bool) -> HTTPService.Responder {
+    let whole = ByteBuffer(repeating: 65, count: Self.largeBytes)
+    return { _, _ in
+      guard isProduced else { return Response(status: .ok, body: .whole(whole)) }
+      var response = Response(
+        status: .ok,
+        body: .produced { write in
+          var rest = whole
+          while let piece = rest.readSlice(length: min(rest.readableBytes, 64 << 10)),
+            piece.readableBytes > 0
+          {
+            try await write(piece)
+          }
+        }
+      )
+      response.heldBytes = whole.readableBytes
+      return response
+    }
   }
   private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-  @Test("A response that does not fit beside unread ones becomes 503, and those stay whole")
-  func fullForResponses() async throws {
+  @Test(
+    "A response that does not fit beside unread ones becomes 503, and those stay whole",
+    arguments: [false, true]
+  )
+  func fullForResponses(isProduced: Bool) async throws {
     let budget = budget(40 << 20)
+    let large = large(isProduced: isProduced)
     try await withService(budget: budget, responder: large) { address, _ in
       try await RawConnection.with(address) { first in
         try await first.send(Self.get)
@@ -147,9 +168,13 @@ struct TransferBudgetTests {
     #expect(budget.heldBytes == 0)
   }
 
-  @Test("A client that does not read is closed when its memory is needed")
-  func unreadResponse() async throws {
+  @Test(
+    "A client that does not read is closed when its memory is needed",
+    arguments: [false, true]
+  )
+  func unreadResponse(isProduced: Bool) async throws {
     let budget = budget(40 << 20, stallMin: .zero)
+    let large = large(isProduced: isProduced)
     try await withService(budget: budget, responder: large) { address, _ in
       try await RawConnection.with(address) { first in
         try await first.send(Self.get)

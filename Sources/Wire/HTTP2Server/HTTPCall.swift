@@ -65,7 +65,12 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     task = Task {
       // Holds the memory reserved for the body until the responder is done with it.
       defer { withExtendedLifetime(hold) {} }
-      let response = await responder(request, channel)
+      var response = await responder(request, channel)
+      do {
+        try writer.hold(response.heldBytes)
+      } catch {
+        response = .error(error)
+      }
       let isBodiless = request.method == .head
       let head = ByteBuffer(response)
       loop.execute {
@@ -84,6 +89,8 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
         } catch {
           isWhole = false
         }
+        // A hold of nothing cannot fail.
+        try? writer.hold(0)
       }
       let complete = isWhole
       loop.execute { self.finish(isWhole: complete) }

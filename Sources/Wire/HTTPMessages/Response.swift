@@ -7,6 +7,8 @@ import Synchronization
 package struct Response: Sendable {
   package var head: HTTPResponse
   package var body: Body
+  /// The bytes that a produced body keeps in memory until its end, if they are worth counting.
+  package var heldBytes = 0
 
   package init(head: HTTPResponse, body: Body) {
     self.head = head

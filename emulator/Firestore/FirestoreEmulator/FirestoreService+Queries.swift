@@ -2,6 +2,7 @@ import DocumentModel
 import DocumentStore
 package import FirestoreProtos
 package import FirestoreWire
+import HTTPSupport
 package import Identity
 import StatusCodes
 import SwiftProtobuf
@@ -36,12 +37,29 @@ extension FirestoreService {
   ) async throws -> StreamReplies<QueryReply> {
     let (query, consistency) = try queryRequest(request)
     guard var explanation = try explanation(request.hasExplainOptions, of: query, auth) else {
-      return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
+      return Self.replies(with: try await collected(query, at: consistency, auth))
     }
     guard request.explainOptions.analyze else { return Self.reply(with: explanation) }
-    let page = try await store.query(query, at: consistency, auth: auth)
+    let page = try await collected(query, at: consistency, auth)
     explanation.add(page)
     return Self.replies(with: page, explanation: explanation)
+  }
+
+  /// Collects a query's results, whose memory the budget of all transfers counts.
+  private func collected(
+    _ query: Query,
+    at consistency: ReadConsistency,
+    _ auth: AuthContext
+  ) async throws -> QueryPage {
+    let hold = budget.map { TransferHold($0) {} }
+    // The client has nothing to do yet.
+    hold?.clientIsDone()
+    func collect() async throws -> QueryPage {
+      try await store.collect(query, at: consistency, auth: auth) { bytes in
+        if let hold, !hold.set(bytes) { throw hold.budget.error.exhausted }
+      }
+    }
+    return consistency.isInTransaction ? try await collect() : try await gather(collect)
   }
 
   private func explanation(

@@ -186,7 +186,7 @@ extension FirestoreService {
 
 extension ReadConsistency {
   /// True if the read may wait for other transactions' locks.
-  fileprivate var isInTransaction: Bool {
+  var isInTransaction: Bool {
     switch self {
     case .transaction, .newTransaction: true
     case .latest, .readTime: false

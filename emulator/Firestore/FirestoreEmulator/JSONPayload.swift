@@ -49,7 +49,7 @@ enum JSONPayload {
 
   /// Returns a response that streams messages as an array.
   static func array(_ messages: StreamReplies<some Message>) -> Response {
-    Response(
+    var response = Response(
       status: .ok,
       headers: [.contentType: "application/json; charset=utf-8"],
       body: .produced { write in
@@ -68,5 +68,7 @@ enum JSONPayload {
         try await write(piece)
       }
     )
+    response.heldBytes = messages.heldBytes
+    return response
   }
 }

@@ -29,6 +29,8 @@ extension HTTP1Connection {
     var probes = 0
     /// The memory hold for the request's body; nil while the body is short.
     var hold: TransferHold?
+    /// The memory hold for what a streamed response keeps until its end.
+    var responseHold: TransferHold?
     /// True if the body was abandoned because it arrived too slowly.
     var isBodyTooSlow = false
     var hasLeft = false

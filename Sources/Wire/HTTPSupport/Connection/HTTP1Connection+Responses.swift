@@ -15,11 +15,13 @@ extension HTTP1Connection {
     exchange.stop = nil
     var response = response
     var responseHold: TransferHold?
-    if case .whole(let body) = response.body, body.readableBytes > Self.unreadPartBytes {
+    var heldBytes = response.heldBytes
+    if case .whole(let body) = response.body { heldBytes = body.readableBytes }
+    if heldBytes > Self.unreadPartBytes {
       responseHold = makeHold(context, number: exchanges) { connection, _ in
         connection.context?.close(promise: nil)
       }
-      if let hold = responseHold, !hold.add(body.readableBytes) {
+      if let hold = responseHold, !hold.add(heldBytes) {
         response = .error(hold.budget.error)
         responseHold = nil
       }
@@ -56,6 +58,7 @@ extension HTTP1Connection {
     guard let whole else {
       context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
       if case .length(let length) = framing { exchange.bytesLeft = length }
+      exchange.responseHold = responseHold
       exchange.writing = writing(response.body, number, context.eventLoop)
       return
     }
@@ -172,6 +175,7 @@ extension HTTP1Connection {
     let written = context.writeAndFlush(wrapOutboundOut(bytes))
     written.assumeIsolated().whenComplete { _ in
       exchange.isWriting = false
+      exchange.responseHold?.moved(piece.readableBytes)
       withExtendedLifetime(hold) {}
     }
     written.cascade(to: promise)

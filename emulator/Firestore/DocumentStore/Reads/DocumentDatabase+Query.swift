@@ -34,6 +34,18 @@ extension DocumentDatabase {
     at consistency: ReadConsistency,
     auth: AuthContext
   ) async throws -> QueryPage {
+    try await collect(query, at: consistency, auth: auth) { _ in }
+  }
+
+  /// Runs a query and collects its results in one page of limited size.
+  ///
+  /// `check` receives the number of bytes collected so far and may throw.
+  package func collect(
+    _ query: Query,
+    at consistency: ReadConsistency,
+    auth: AuthContext,
+    checking check: (_ bytes: Int) throws -> Void
+  ) async throws -> QueryPage {
     var documents: [FirestoreDocument] = []
     var bytes = 0
     var scanned = 0
@@ -49,6 +61,7 @@ extension DocumentDatabase {
             + "add a limit."
         )
       }
+      try check(bytes)
       documents += page.documents
       scanned = page.scanned
       if first == nil { first = page }
@@ -57,6 +70,7 @@ extension DocumentDatabase {
     page.documents = documents
     page.scanned = scanned
     page.isLast = true
+    page.heldBytes = bytes
     return page
   }
 
@@ -108,7 +122,7 @@ extension DocumentDatabase {
         run: QueryRun(prepared, at: reader.past?.sequence),
         sequence: reader.snapshot.sequence
       )
-      progress.run.add(older: try reader.overlay(prepared.keyRange))
+      try self.add(older: try reader.overlay(prepared.keyRange), to: &progress)
       try self.readOn(&progress, reader.snapshot)
       return LongQuery(progress)
     }
@@ -153,7 +167,7 @@ extension DocumentDatabase {
       let (documents, statistics, isLast, heldBytes) = query.progress.withLock { progress in
         let page = progress.page
         progress.page = page.following
-        let heldBytes = page.bytes + progress.run.sortedBytes
+        let heldBytes = page.bytes + progress.run.sortedBytes + progress.olderBytes
         return (page.documents, progress.run.statistics, page.next == nil, heldBytes)
       }
       try await body(
@@ -195,6 +209,8 @@ extension DocumentDatabase {
     /// The sequence number of the commit up to which the run has received changes.
     var sequence: UInt64
     var page = FoundPage()
+    /// The stored size of the older versions that the run holds.
+    var olderBytes = 0
 
     /// True if the page can be returned, because it is full or the last one.
     var isPageFull: Bool { page.next != nil || run.isEnded }
@@ -257,11 +273,27 @@ extension DocumentDatabase {
             at: time,
             snapshot
           )
-          progress.run.add(older: changes)
+          try self.add(older: changes, to: &progress)
           progress.sequence = snapshot.sequence
           try self.readOn(&progress, snapshot)
         }
       }
+    }
+  }
+
+  /// Adds older versions to a run, which holds them until its end; throws if they become too many.
+  private func add(
+    older documents: [DocumentName: FirestoreDocument?],
+    to progress: inout QueryProgress
+  ) throws {
+    for document in progress.run.add(older: documents) {
+      progress.olderBytes += StorageSize.document(document.name, document.fields)
+    }
+    guard progress.olderBytes <= configuration.overlayBytesMax else {
+      throw StatusError(
+        .resourceExhausted,
+        "Too much was changed while the query's results were read; read them faster."
+      )
     }
   }
 

@@ -36,15 +36,19 @@ package struct QueryRun: Sendable {
 
   /// Adds documents that were changed since the query's moment, as they were then.
   ///
-  /// The first version added for a document is kept.
-  package mutating func add(older documents: [DocumentName: FirestoreDocument?]) {
-    guard execution?.isReading ?? true else { return }
+  /// The first version added for a document is kept; these are returned.
+  @discardableResult
+  package mutating func add(
+    older documents: [DocumentName: FirestoreDocument?]
+  ) -> [FirestoreDocument] {
+    guard execution?.isReading ?? true else { return [] }
     var new: [FirestoreDocument] = []
     for (name, document) in documents where overlay.index(forKey: name) == nil {
       overlay.updateValue(document, forKey: name)
       if let document { new.append(document) }
     }
     execution?.add(older: new)
+    return new
   }
 
   /// The cost of the run so far.
