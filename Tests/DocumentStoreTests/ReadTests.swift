@@ -311,6 +311,42 @@ struct ReadTests {
     #expect(await code { try await fixture.ids(all("c")) } == .resourceExhausted)
   }
 
+  @Test("What a slow query holds of earlier versions is counted before each of its pages")
+  func countedVersions() async throws {
+    let fixture = StoreFixture(configuration: .init(queryPageBytesMax: 2000))
+    let text = FirestoreValue.string(String(repeating: "x", count: 900))
+    func write(_ version: Int64) async throws {
+      for index in 10..<30 {
+        try await fixture.commit(set("c/d\(index)", ["s": text, "v": .integer(version)]))
+      }
+    }
+    try await write(1)
+    var counted: [Int] = []
+    var pages = 0
+    try await fixture.store.query(
+      all("c"),
+      at: .latest,
+      auth: .admin,
+      counting: { counted.append($0) }
+    ) { page in
+      if pages == 0 { try await write(2) }
+      #expect(page.documents.allSatisfy { $0.fields["v"] == .integer(1) })
+      pages += 1
+      if pages == 2 { #expect((counted.last ?? 0) > 20 * 900) }
+    }
+    #expect(pages > 5)
+
+    struct FullError: Error {}
+    await #expect(throws: FullError.self) {
+      try await fixture.store.query(
+        all("c"),
+        at: .latest,
+        auth: .admin,
+        counting: { if $0 > 20 * 900 { throw FullError() } }
+      ) { _ in try await write(3) }
+    }
+  }
+
   @Test("An empty result is one page with a read time")
   func emptyQuery() async throws {
     let fixture = StoreFixture()

@@ -55,6 +55,15 @@ struct TransferBudgetTests {
     #expect(!done.isEnded)
   }
 
+  @Test("Results leave a quarter of the memory to requests")
+  func results() {
+    let budget = budget(100)
+    let results = TransferHold(budget, isForResults: true) {}
+    let request = TransferHold(budget) {}
+    #expect(results.add(75) && !results.add(1))
+    #expect(request.add(25) && !request.add(1))
+  }
+
   // MARK: - Requests
 
   private let collects: HTTPService.Responder = { request, _ in

@@ -43,7 +43,9 @@ final class GRPCStreamWriter: Sendable {
   }
 
   private func makeHold(_ budget: TransferBudget) -> TransferHold {
-    let hold = TransferHold(budget) { [weak self] in self?.close(budget.error.exhausted) }
+    let hold = TransferHold(budget, isForResults: true) { [weak self] in
+      self?.close(budget.error.exhausted)
+    }
     // The handler is working; the client has to act only while the handler waits for room.
     hold.clientIsDone()
     return hold

@@ -50,7 +50,7 @@ package final class DocumentDatabase: Sendable, Service {
       transactionsMax: Int = 10_000,
       sweepInterval: Duration = .seconds(1),
       queryPageDocumentsMax: Int = 500,
-      queryPageBytesMax: Int = 4 << 20,
+      queryPageBytesMax: Int = 1 << 20,
       queryCandidatesMax: Int = 300,
       queryResultBytesMax: Int = 128 << 20,
       overlayBytesMax: Int = 128 << 20,

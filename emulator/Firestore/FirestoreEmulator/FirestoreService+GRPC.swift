@@ -36,11 +36,14 @@ extension FirestoreService {
         stream: GRPCResponseStream<QueryReply.Proto>,
         context
       ) in
-      try await self.runQuery(request, auth: try self.authenticate(context)) {
-        let replies = $0
-        try await Self.holding(replies.heldBytes, of: stream) {
-          try await stream.send(encoded: replies.lazy.map(\.bytes))
-        }
+      let auth = try self.authenticate(context)
+      let count = { (bytes: Int) in
+        try stream.hold(bytes > Self.uncountedBytesMax ? bytes : 0)
+      }
+      try await self.runQuery(request, auth: auth, counting: count) { replies in
+        try count(replies.heldBytes)
+        try await stream.send(encoded: replies.lazy.map(\.bytes))
+        try count(replies.keptBytes)
       }
     }
     streaming("RunAggregationQuery", of: &service, runAggregationQuery) {

@@ -16,12 +16,13 @@ extension FirestoreService {
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext,
+    counting count: (_ heldBytes: Int) throws -> Void,
     _ send: (StreamReplies<QueryReply>) async throws -> Void
   ) async throws {
     let (query, consistency) = try queryRequest(request)
     var explanation = try explanation(request.hasExplainOptions, of: query, auth)
     if explanation == nil || request.explainOptions.analyze {
-      try await store.query(query, at: consistency, auth: auth) { page in
+      try await store.query(query, at: consistency, auth: auth, counting: count) { page in
         explanation?.add(page)
         try await send(Self.replies(with: page, explanation: page.isLast ? explanation : nil))
       }
@@ -51,7 +52,7 @@ extension FirestoreService {
     at consistency: ReadConsistency,
     _ auth: AuthContext
   ) async throws -> QueryPage {
-    let hold = budget.map { TransferHold($0) {} }
+    let hold = budget.map { TransferHold($0, isForResults: true) {} }
     // The client has nothing to do yet.
     hold?.clientIsDone()
     func collect() async throws -> QueryPage {
@@ -116,7 +117,8 @@ extension FirestoreService {
     return StreamReplies(
       count: count,
       newTransaction: page.newTransaction,
-      heldBytes: page.heldBytes
+      heldBytes: page.heldBytes,
+      keptBytes: page.keptBytes
     ) { [leads] index in
       var reply = QueryReply()
       if index < leads.count {

@@ -30,7 +30,7 @@ final class ListenerMemory: ListenMemory {
     let hold = present.withLock { present in
       // A hold that the budget has ended cannot hold anything more.
       if let hold = present, !hold.isEnded { return hold }
-      let hold = TransferHold(budget) { [weak self] in self?.dropQueued() }
+      let hold = TransferHold(budget, isForResults: true) { [weak self] in self?.dropQueued() }
       present = hold
       return hold
     }

@@ -9,6 +9,8 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
   let newTransaction: TransactionID?
   /// The bytes in memory from which the responses are created, if they are worth counting.
   let heldBytes: Int
+  /// The part of `heldBytes` that stays in memory for later responses of the call.
+  let keptBytes: Int
   private let count: Int
   private let make: @Sendable (Int) -> Reply
 
@@ -17,10 +19,12 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
     count: Int,
     newTransaction: TransactionID? = nil,
     heldBytes: Int = 0,
+    keptBytes: Int = 0,
     make: @escaping @Sendable (Int) -> Reply
   ) {
     self.newTransaction = newTransaction
     self.heldBytes = heldBytes
+    self.keptBytes = keptBytes
     self.count = count
     self.make = make
   }
@@ -36,7 +40,8 @@ extension StreamReplies where Reply: WireReply {
     StreamReplies<Reply.Proto>(
       count: count,
       newTransaction: newTransaction,
-      heldBytes: heldBytes
+      heldBytes: heldBytes,
+      keptBytes: keptBytes
     ) { [make] in
       make($0).proto
     }

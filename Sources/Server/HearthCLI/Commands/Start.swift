@@ -232,7 +232,7 @@ struct Start: AsyncParsableCommand {
       )
       let group = ServiceGroup(
         configuration: .init(
-          services: [.init(service: suite)],
+          services: [.init(service: suite), .init(service: MemoryReturn())],
           logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
       )

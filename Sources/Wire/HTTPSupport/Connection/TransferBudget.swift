@@ -26,6 +26,8 @@ package final class TransferBudget: Sendable {
   }
 
   package let bytesMax: Int
+  /// The number of held bytes up to which results may take more, so that requests have room.
+  fileprivate var bytesMaxForResults: Int { bytesMax / 4 * 3 }
   private let stallMin: TimeAmount
   private let logger: Logger
   private let held = Atomic(0)
@@ -64,17 +66,17 @@ package final class TransferBudget: Sendable {
   /// Takes bytes from the budget and ends stalled transfers if needed.
   ///
   /// Returns false if there are still not enough bytes.
-  fileprivate func take(_ bytes: Int) -> Bool {
-    if tryTake(bytes) { return true }
-    endStalled(for: bytes)
-    if tryTake(bytes) { return true }
+  fileprivate func take(_ bytes: Int, upTo limit: Int) -> Bool {
+    if tryTake(bytes, upTo: limit) { return true }
+    endStalled(for: bytes, upTo: limit)
+    if tryTake(bytes, upTo: limit) { return true }
     report()
     return false
   }
 
-  private func tryTake(_ bytes: Int) -> Bool {
+  private func tryTake(_ bytes: Int, upTo limit: Int) -> Bool {
     var present = held.load(ordering: .relaxed)
-    while present + bytes <= bytesMax {
+    while present + bytes <= limit {
       let outcome = held.weakCompareExchange(
         expected: present,
         desired: present + bytes,
@@ -87,13 +89,13 @@ package final class TransferBudget: Sendable {
   }
 
   /// Ends the transfers that have stalled longest, until `bytes` bytes are free.
-  private func endStalled(for bytes: Int) {
-    guard bytes <= bytesMax else { return }
+  private func endStalled(for bytes: Int, upTo limit: Int) {
+    guard bytes <= limit else { return }
     let latest = NIODeadline.now() - stallMin
     let holds = state.withLock { $0.holds.values.compactMap(\.hold) }
     let stalled = holds.compactMap { hold in hold.stalledSince.map { ($0, hold) } }
       .filter { $0.0 <= latest }.sorted { $0.0 < $1.0 }
-    for (_, hold) in stalled where heldBytes + bytes > bytesMax { hold.end() }
+    for (_, hold) in stalled where heldBytes + bytes > limit { hold.end() }
   }
 
   private func report() {
@@ -124,15 +126,22 @@ package final class TransferHold: Sendable {
   }
 
   package let budget: TransferBudget
+  private let limit: Int
   private let state = Mutex(State())
   private let onEnd: @Sendable () -> Void
 
   /// Creates a hold of no bytes.
   ///
-  /// `onEnd` is called on any thread, at most once, if the budget ends the transfer.
-  package init(_ budget: TransferBudget, onEnd: @escaping @Sendable () -> Void) {
+  /// `onEnd` is called on any thread, at most once, if the budget ends the transfer. Results that
+  /// wait for slow clients leave a quarter of the budget to everything else.
+  package init(
+    _ budget: TransferBudget,
+    isForResults: Bool = false,
+    onEnd: @escaping @Sendable () -> Void
+  ) {
     self.budget = budget
     self.onEnd = onEnd
+    limit = isForResults ? budget.bytesMaxForResults : budget.bytesMax
     budget.enter(self)
   }
 
@@ -146,7 +155,7 @@ package final class TransferHold: Sendable {
 
   /// Holds more bytes; false if the budget is full or has ended the transfer.
   package func add(_ bytes: Int) -> Bool {
-    guard !isEnded, budget.take(bytes) else { return false }
+    guard !isEnded, budget.take(bytes, upTo: limit) else { return false }
     let isKept = state.withLock { state in
       guard !state.isEnded else { return false }
       state.bytes += bytes

@@ -269,8 +269,7 @@ extension DocumentDatabase {
         results = []
         bytes = 0
         // The page is part of the results, so only the documents of later pages count in addition.
-        let kept = max(0, page.heldBytes - configuration.queryPageBytesMax)
-        await session.deliverEarly(early, of: id, keeping: kept)
+        await session.deliverEarly(early, of: id, keeping: page.keptBytes)
         // The next page is expensive, and the target may have ended.
         guard session.wants(id) else { throw CancellationError() }
       }

@@ -23,8 +23,15 @@ package struct QueryPage: Sendable {
   /// It is the same for all pages.
   package var sequence: UInt64
   package var isLast: Bool
-  /// The bytes of documents in memory for this page and, if results are sorted, for later ones.
+  /// The memory of this page's documents and of what later pages need, in bytes.
   package var heldBytes = 0
+  /// The part of `heldBytes` for later pages: sorted results and earlier versions of documents.
+  package var keptBytes = 0
+
+  /// The memory of a document, decoded and as a message, for each byte of its stored size.
+  ///
+  /// Measured with documents of 20 fields: two to four.
+  static let memoryPerStoredByte = 4
 }
 
 extension DocumentDatabase {
@@ -88,14 +95,16 @@ extension DocumentDatabase {
   /// All pages show the same read time, whatever is committed while the query runs. The work is
   /// done in parts of bounded size, so that other work can run in between and cancellation is
   /// noticed soon. There is at least one page; the next one is read after `body` returns. If a page
-  /// or `body` fails, a transaction that the query began ends.
+  /// or `body` fails, a transaction that the query began ends. `count` receives the memory that the
+  /// query holds after each part, in bytes, and may throw.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,
     auth: AuthContext,
+    counting count: (_ heldBytes: Int) throws -> Void = { _ in },
     _ body: (QueryPage) async throws -> Void
   ) async throws {
-    try await self.query(query, asking: query, at: consistency, auth: auth, body)
+    try await self.query(query, asking: query, at: consistency, auth: auth, counting: count, body)
   }
 
   /// Runs a query page by page; access is decided for `asked`, the query that the client sent.
@@ -104,6 +113,7 @@ extension DocumentDatabase {
     asking asked: Query,
     at consistency: ReadConsistency,
     auth: AuthContext,
+    counting count: (_ heldBytes: Int) throws -> Void = { _ in },
     _ body: (QueryPage) async throws -> Void
   ) async throws {
     try NameValidation.check(parent: query.parent, in: query.database)
@@ -129,7 +139,7 @@ extension DocumentDatabase {
     var transaction = first.newTransaction
     if case .transaction(let id) = consistency { transaction = id }
     do {
-      try await handOut(first, of: query.database, in: transaction, body)
+      try await handOut(first, of: query.database, in: transaction, counting: count, body)
     } catch {
       if let id = first.newTransaction { abandon(id) }
       throw error
@@ -140,6 +150,7 @@ extension DocumentDatabase {
     _ first: Consistent<LongQuery>,
     of database: DatabaseName,
     in transaction: TransactionID?,
+    counting count: (_ heldBytes: Int) throws -> Void,
     _ body: (QueryPage) async throws -> Void
   ) async throws {
     let query = first.answer
@@ -158,28 +169,30 @@ extension DocumentDatabase {
         }
         try await readOn(query, at: first.readTime, in: transaction, database)
         longReads.advance(pin, to: query.progress.withLock { $0.sequence })
+        try count(query.progress.withLock(\.heldBytes))
       }
       if hasPermit {
         // From here on, the client determines how long the page takes.
         largeQueries.leave()
         hasPermit = false
       }
-      let (documents, statistics, isLast, heldBytes) = query.progress.withLock { progress in
+      let (page, statistics, keptBytes) = query.progress.withLock { progress in
         let page = progress.page
         progress.page = page.following
-        let heldBytes = page.bytes + progress.run.sortedBytes + progress.olderBytes
-        return (page.documents, progress.run.statistics, page.next == nil, heldBytes)
+        return (page, progress.run.statistics, progress.keptBytes)
       }
+      let isLast = page.next == nil
       try await body(
         QueryPage(
-          documents: documents,
+          documents: page.documents,
           skipped: isFirst ? statistics.skipped : 0,
           scanned: statistics.scanned,
           readTime: first.readTime,
           newTransaction: isFirst ? first.newTransaction : nil,
           sequence: sequence,
           isLast: isLast,
-          heldBytes: heldBytes
+          heldBytes: page.heldBytes + keptBytes,
+          keptBytes: keptBytes
         )
       )
       if isLast { return }
@@ -214,6 +227,11 @@ extension DocumentDatabase {
 
     /// True if the page can be returned, because it is full or the last one.
     var isPageFull: Bool { page.next != nil || run.isEnded }
+
+    /// The memory of the page and of what later pages need, in bytes.
+    var heldBytes: Int { page.heldBytes + keptBytes }
+    /// The memory of sorted results and of earlier versions of documents, in bytes.
+    var keptBytes: Int { run.sortedBytes + olderBytes }
   }
 
   /// A page that is being filled.
@@ -233,6 +251,9 @@ extension DocumentDatabase {
       bytes += StorageSize.document(document.name, document.fields)
       return true
     }
+
+    /// The memory of the documents, in bytes.
+    var heldBytes: Int { bytes * QueryPage.memoryPerStoredByte }
 
     /// The page after this one, with its first document.
     var following: FoundPage {
@@ -265,6 +286,8 @@ extension DocumentDatabase {
     try await withTaskExecutorPreference(LongWorkExecutor.shared) {
       // Moves this task to the end of the executor's queue.
       await Task.yield()
+      // Many parts may have been in the queue before this one.
+      try Task.checkCancellation()
       try await storage.read { snapshot in
         try query.progress.withLock { progress in
           let changes = try self.changes(
