@@ -7,8 +7,8 @@ import LibC
 struct DataFolder: Sendable {
   let path: String
   let isEphemeral: Bool
-  /// The new paths of the folders of ended suites that still owed an export.
-  let unexported: [String]
+  /// The folders of ended suites that still owed an export, under their new paths.
+  let unexported: [(path: String, project: String)]
 
   /// The folder of the deployments.
   var deployments: String { path + "/deployments" }
@@ -20,13 +20,12 @@ struct DataFolder: Sendable {
   /// writable.
   init(configuration: SuiteConfiguration) throws {
     isEphemeral = configuration.isEphemeral
+    unexported = Self.reap()
     if isEphemeral {
-      unexported = Self.reap()
       path =
         FileManager.default.temporaryDirectory
         .appending(path: "\(Self.ephemeralPrefix)\(getpid())-\(RandomID.make(length: 6))").path
     } else {
-      unexported = []
       path = URL(filePath: configuration.dataFolder).standardizedFileURL.path
     }
     do {
@@ -58,17 +57,18 @@ struct DataFolder: Sendable {
   }
 
   /// True while the data of a temporary folder have to be exported before they may be removed.
-  var isExportDue: Bool { isEphemeral && Self.isExportDue(path) }
+  var isExportDue: Bool { isEphemeral && Self.projectOfDueExport(path) != nil }
 
-  /// Records whether an export is due, so that the data outlive a process that is killed before it.
-  func setExportDue(_ isDue: Bool) throws {
+  /// Records that an export of a project is due, so that the data outlive a killed process.
+  func setExportDue(of project: String) throws {
     guard isEphemeral else { return }
-    let mark = Self.exportMark(path)
-    if isDue {
-      try Data().write(to: mark)
-    } else {
-      try FileManager.default.removeItem(at: mark)
-    }
+    try Data(project.utf8).write(to: Self.exportMark(path))
+  }
+
+  /// Records that no export is due any more.
+  func clearExportDue() throws {
+    guard isEphemeral else { return }
+    try FileManager.default.removeItem(at: Self.exportMark(path))
   }
 
   /// Moves a temporary folder to a name under which no later start removes it; returns its path.
@@ -85,8 +85,9 @@ struct DataFolder: Sendable {
     URL(filePath: path).appending(path: "export-due")
   }
 
-  private static func isExportDue(_ path: String) -> Bool {
-    FileManager.default.fileExists(atPath: exportMark(path).path)
+  private static func projectOfDueExport(_ path: String) -> String? {
+    // Without a mark no export is due.
+    try? String(contentsOf: exportMark(path), encoding: .utf8)
   }
 
   private static let ephemeralPrefix = "hearth-ephemeral-"
@@ -106,10 +107,12 @@ struct DataFolder: Sendable {
     }
   }
 
-  private static func reap() -> [String] {
+  private static func reap() -> [(path: String, project: String)] {
     ephemeralFolders.filter { kill($0.pid, 0) != 0 && errno == ESRCH }.compactMap { folder in
       // What cannot be moved or removed is left to the next start.
-      if folder.owner == geteuid(), isExportDue(folder.path) { return try? keep(folder.path) }
+      if folder.owner == geteuid(), let project = projectOfDueExport(folder.path) {
+        return (try? keep(folder.path)).map { ($0, project) }
+      }
       try? FileManager.default.removeItem(atPath: folder.path)
       return nil
     }

@@ -14,9 +14,10 @@ package struct ExportOnExitError: StatusConvertible {
   }
 
   /// Returns the error with the place where the data of an ephemeral suite were kept.
-  func keeping(_ data: String) -> ExportOnExitError {
+  func keeping(_ data: String, of project: String) -> ExportOnExitError {
     var error = self
-    error.statusMessage += "\nThe data are kept: `hearth start --data \(data)` serves them."
+    error.statusMessage +=
+      "\nThe data are kept: `hearth start --data \(data) --project \(project)` serves them."
     return error
   }
 }

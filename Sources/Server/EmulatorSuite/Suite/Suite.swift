@@ -88,11 +88,13 @@ package final class Suite: Service {
       )
     } catch let error as ExportOnExitError where configuration.isEphemeral {
       try await close(keepsData: true)
-      throw error.keeping(try folder.keep())
+      throw error.keeping(try folder.keep(), of: configuration.project)
     } catch {
       let isExportDue = folder.isExportDue
       try await close(keepsData: isExportDue)
-      if isExportDue { report(.exportMissed(data: try folder.keep())) }
+      if isExportDue {
+        report(.exportMissed(data: try folder.keep(), project: configuration.project))
+      }
       throw error
     }
     try await close()
@@ -130,9 +132,11 @@ package final class Suite: Service {
   }
 
   private func serve(_ parts: SuiteParts) async throws {
+    for kept in folder.unexported {
+      report(.exportMissed(data: kept.path, project: kept.project))
+    }
     // Before the import, which may take minutes.
     try await configuration.checkPorts()
-    for data in folder.unexported { report(.exportMissed(data: data)) }
     try checkExportAtEnd()
     do {
       try await cancelWhenGracefulShutdown { [self] in
@@ -143,11 +147,11 @@ package final class Suite: Service {
       // with a partial one.
       return
     }
-    if configuration.exportFolder != nil { try folder.setExportDue(true) }
+    if configuration.exportFolder != nil { try folder.setExportDue(of: configuration.project) }
     try await group(parts).run()
     await parts.starts.stop()
     try await exportAtEnd(parts.transfer.exporter)
-    if configuration.exportFolder != nil { try folder.setExportDue(false) }
+    if configuration.exportFolder != nil { try folder.clearExportDue() }
   }
 
   /// Creates the service group, with each service after the services that it needs.

@@ -174,7 +174,7 @@ package enum SuiteReport: Sendable {
   /// A function wrote a log line.
   case log(FunctionLogEntry)
   /// An ephemeral suite ended without its export on exit; the folder has its data.
-  case exportMissed(data: String)
+  case exportMissed(data: String, project: String)
   /// The export on exit has been written.
   case exported(TransferSummary)
 }

@@ -107,7 +107,8 @@ struct Exec: AsyncParsableCommand {
       let suite = try Suite(configuration: configuration, logger: Logger(label: "hearth")) {
         switch $0 {
         case .ready(let suite, _, let problem): ready.yield(Ready(suite: suite, problem: problem))
-        case .exportMissed(let data): Terminal.note(StartReport.missedExport(data))
+        case .exportMissed(let data, let project):
+          Terminal.note(StartReport.missedExport(data, project))
         case .deployProgress(let line): if verbose { Terminal.note("  " + line) }
         case .log(let entry) where verbose || Self.isShown(entry.level):
           Terminal.note(safe: LogLine(entry).formatted(.text))

@@ -31,8 +31,8 @@ struct StartReport: Sendable {
           + "`\(command)` finishes it.",
         .warning
       )
-    case .exportMissed(let data):
-      note(Self.missedExport(data), .warning)
+    case .exportMissed(let data, let project):
+      note(Self.missedExport(data, project), .warning)
     case .exported(let summary): note(Export.text(summary))
     case .deployProgress(let line): note("  " + line, .info)
     case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
@@ -51,9 +51,9 @@ struct StartReport: Sendable {
   }
 
   /// Returns the note about the data of a suite that ended without its export on exit.
-  static func missedExport(_ data: String) -> String {
-    "A suite ended without its export on exit. Its data are kept: `hearth start --data \(data)` "
-      + "serves them."
+  static func missedExport(_ data: String, _ project: String) -> String {
+    "A suite ended without its export on exit. Its data are kept: "
+      + "`hearth start --data \(data) --project \(project)` serves them."
   }
 
   /// Prints the progress of the start: plain text for a person, a log line for a program.
