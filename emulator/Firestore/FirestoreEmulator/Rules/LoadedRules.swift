@@ -13,6 +13,8 @@ struct LoadedRules {
   private static let lengthAfterDrop = lengthMax / 4 * 3
   /// The length that is counted for each scope beside its text, for its coverage.
   private static let scopeLength = 1 << 10
+  /// The maximum number of scopes whose rules were dropped; each is little more than a name.
+  private static let droppedMax = 100_000
 
   private struct Entry {
     var rules: RulesPolicy.Rules
@@ -23,7 +25,9 @@ struct LoadedRules {
 
   private var entries: [RulesPolicy.Scope: Entry] = [:]
   private var loads = 0
+  /// The length of all texts that were not dropped, with `scopeLength` for each.
   private var length = 0
+  private var dropped = 0
 
   subscript(scope: RulesPolicy.Scope) -> RulesPolicy.Rules? { entries[scope]?.rules }
 
@@ -36,7 +40,7 @@ struct LoadedRules {
   /// Puts rules in force within the bound; returns the scopes whose rules were dropped.
   ///
   /// The rules for every project and those of `project` are never dropped or refused. Returns nil,
-  /// and keeps the former rules of the scope, if dropping all others does not make enough room.
+  /// and keeps the former rules of the scope, if no further rules can be dropped.
   mutating func put(
     _ ruleset: Ruleset,
     for scope: RulesPolicy.Scope,
@@ -48,25 +52,33 @@ struct LoadedRules {
     let oldestFirst = entries.filter {
       $0.value.load != nil && $0.key != scope && !$0.key.isKept(with: project)
     }.sorted { ($0.value.load ?? 0) < ($1.value.load ?? 0) }.map(\.key)
-    var dropped: [RulesPolicy.Scope] = []
-    for oldest in oldestFirst where length > Self.lengthAfterDrop {
+    var displaced: [RulesPolicy.Scope] = []
+    for oldest in oldestFirst where length > Self.lengthAfterDrop && dropped < Self.droppedMax {
       set(oldest, Entry(rules: .init(Self.nothingAllowed), load: nil, length: 0))
-      dropped.append(oldest)
+      displaced.append(oldest)
     }
     guard length <= Self.lengthMax || scope.isKept(with: project) else {
       set(scope, former)
       return nil
     }
-    return dropped
+    return displaced
   }
 
   /// Removes the rules of a scope, so that others apply to it.
   mutating func remove(_ scope: RulesPolicy.Scope) { set(scope, nil) }
 
   private mutating func set(_ scope: RulesPolicy.Scope, _ entry: Entry?) {
-    if let former = entries[scope] { length -= former.length + Self.scopeLength }
-    if let entry { length += entry.length + Self.scopeLength }
+    if let former = entries[scope] { count(former, -1) }
+    if let entry { count(entry, 1) }
     entries[scope] = entry
+  }
+
+  private mutating func count(_ entry: Entry, _ sign: Int) {
+    if entry.load == nil {
+      dropped += sign
+    } else {
+      length += sign * (entry.length + Self.scopeLength)
+    }
   }
 
   private static let nothingAllowed: Ruleset = {
