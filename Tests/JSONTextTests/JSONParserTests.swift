@@ -99,6 +99,27 @@ struct JSONParserTests {
     }
   }
 
+  @Test(
+    "The number of values can be bounded, and the rest is not read",
+    arguments: [
+      ("1", 1), ("[1, {}]", 3), (#"{"a":1,"a":[2]}"#, 4), (#"[[],[],[]]"#, 4),
+    ]
+  )
+  func values(text: String, count: Int) throws {
+    _ = try PlainJSON.read(text.utf8, valuesMax: count)
+    for most in 0..<count {
+      let error = #expect(throws: JSONSyntaxError.self) {
+        try PlainJSON.read(text.utf8, valuesMax: most)
+      }
+      #expect(error?.reason == "a value beyond the \(most) that it may have")
+    }
+    // The damage comes after the value that is too many.
+    let error = #expect(throws: JSONSyntaxError.self) {
+      try PlainJSON.read("[\(text),1?".utf8, valuesMax: count + 1)
+    }
+    #expect(error?.offset == text.utf8.count + 2)
+  }
+
   @Test("A builder that keeps lists of numbers gets those that hold nothing else")
   func numberLists() throws {
     let expected: [(String, PlainJSON)] = [

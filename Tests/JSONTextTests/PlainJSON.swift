@@ -13,9 +13,14 @@ indirect enum PlainJSON: Equatable {
   /// Parses a text, with each number as a separate value.
   static func read(
     _ text: some Sequence<UInt8>,
-    loneSurrogates: LoneSurrogates = .refused
+    loneSurrogates: LoneSurrogates = .refused,
+    valuesMax: Int = .max
   ) throws(JSONSyntaxError) -> PlainJSON {
-    var parser = JSONParser(EachValue(), loneSurrogates: loneSurrogates)
+    var parser = JSONParser(
+      EachValue(),
+      loneSurrogates: loneSurrogates,
+      valuesMax: valuesMax
+    )
     return try parser.parse(text)
   }
 

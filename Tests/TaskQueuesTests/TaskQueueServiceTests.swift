@@ -421,6 +421,16 @@ struct TaskQueueServiceTests {
     arguments: [
       ("[", "not JSON"), (#"{"task": 1"#, "an unexpected end at byte 10"),
       (String(repeating: "[", count: 4000), "nested more than 128 levels deep"),
+      (Self.task(headers: 1000), "a value beyond the 1000 that it may have at byte"),
+      (
+        #"{"task": {"httpRequest": {"headers": {"a": "\#(String(repeating: "b", count: 81920))"}}}}"#,
+        "more than the 81920 bytes"
+      ),
+      (#"{"task": [\#(String(repeating: "1,", count: 1000))"#, "a value beyond the 1000 that"),
+      (
+        #"{"\#(String(repeating: "a_", count: 500_000))": 1, "task": {"httpRequest": {}}}"#,
+        "Unknown name \"a_a_"
+      ),
       ("[]", "must be a JSON object"), ("{}", "has no task"),
       (#"{"task": 1}"#, "task must be a JSON object"),
       (#"{"task": {}}"#, "task.httpRequest is missing"),
@@ -458,6 +468,19 @@ struct TaskQueueServiceTests {
     #expect(reply.code == "INVALID_ARGUMENT")
     #expect(reply.message.contains(words), "\(reply.message)")
     #expect(await queues.all(in: "mail").isEmpty)
+  }
+
+  private static func task(headers: Int) -> String {
+    let headers = (0..<headers).map { #""h\#($0)": "v""# }.joined(separator: ",")
+    return #"{"task": {"httpRequest": {"headers": {\#(headers)}}}}"#
+  }
+
+  @Test("A task may have hundreds of headers")
+  func manyHeaders() async throws {
+    let reply = try await send(.post, "/v2/\(Self.queue)/tasks", Self.task(headers: 900))
+
+    #expect(reply.status == 200)
+    #expect(await queues.all(in: "mail").first?.headers.count == 900)
   }
 
   @Test("A body of a megabyte fits, a byte more does not")

@@ -166,6 +166,12 @@ struct CreateTaskRequest {
     var bytes = 0
     var headers: [String: String] = [:]
     for (name, value) in sent {
+      bytes += name.utf8.count + value.utf8.count
+      guard bytes <= headerBytesMax else {
+        throw .invalidArgument(
+          "task.httpRequest.headers have more than the \(headerBytesMax) bytes that they may have."
+        )
+      }
       guard !name.isEmpty, name.utf8.allSatisfy({ isIDByte($0) || tokenBytes.contains($0) }),
         value.utf8.allSatisfy({ $0 >= 32 || $0 == 9 })
       else {
@@ -174,16 +180,10 @@ struct CreateTaskRequest {
             + "header can have."
         )
       }
-      bytes += name.utf8.count + value.utf8.count
       let lowercased = name.lowercased()
       guard !ownHeaders.contains(lowercased), !ownPrefixes.contains(where: lowercased.hasPrefix)
       else { continue }
       headers[name] = value
-    }
-    guard bytes <= headerBytesMax else {
-      throw .invalidArgument(
-        "task.httpRequest.headers have \(bytes) bytes; they may have \(headerBytesMax)."
-      )
     }
     return headers
   }

@@ -28,11 +28,19 @@ enum TaskJSON: Sendable, Hashable {
 }
 
 extension TaskJSON {
-  /// Parses a text as one value; a number beyond the range of a double is an error.
+  /// Parses a text as one value.
+  ///
+  /// A number beyond the range of a double is an error, as are too many values.
   static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> TaskJSON {
-    var parser = JSONParser(Builder())
+    var parser = JSONParser(Builder(), valuesMax: valuesMax)
     return try parser.parse(text)
   }
+
+  /// The maximum number of values in a request.
+  ///
+  /// A task has some 30 besides its headers, which are a few dozen in practice. Without a bound, a
+  /// body of two megabytes has a hundred thousand, whose tables keep a shared thread for long.
+  private static let valuesMax = 1000
 
   private struct Builder: JSONBuilder {
     func null() -> TaskJSON { .null }
@@ -102,7 +110,7 @@ struct TaskFields {
     var strings: [String: String] = [:]
     for (key, value) in object {
       guard case .string(let text) = value else {
-        throw .invalidArgument("\(place(name)).\(key) must be a string.")
+        throw .invalidArgument("\(place(name)).\(key.prefix(100)) must be a string.")
       }
       strings[key] = text
     }
@@ -118,7 +126,7 @@ struct TaskFields {
   func finish() throws(StatusError) {
     guard let name = unread.values.min() else { return }
     throw .invalidArgument(
-      "Invalid JSON payload received. Unknown name \"\(name)\""
+      "Invalid JSON payload received. Unknown name \"\(name.prefix(100))\""
         + (path.isEmpty ? "" : " at '\(path)'") + ": Cannot find field."
     )
   }
@@ -131,10 +139,14 @@ struct TaskFields {
   private func place(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
   private static func camelCase(_ name: String) -> String {
+    guard name.utf8.count <= nameBytesMax else { return name }
     let parts = name.split(separator: "_")
     guard parts.count > 1 else { return name }
     return parts.dropFirst().reduce(String(parts[0])) {
       $0 + $1.prefix(1).uppercased() + $1.dropFirst()
     }
   }
+
+  /// The maximum length of a member's name that may be a field's; joining its words is quadratic.
+  private static let nameBytesMax = 100
 }

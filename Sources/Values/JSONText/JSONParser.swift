@@ -9,11 +9,21 @@ package struct JSONParser<Builder: JSONBuilder> {
   /// The builder that creates the values, with any state of its own.
   @usableFromInline package var builder: Builder
   @usableFromInline let loneSurrogates: LoneSurrogates
+  @usableFromInline let valuesMax: Int
 
+  /// Creates a parser that stops with an error at a value beyond `valuesMax`.
+  ///
+  /// Lists and objects count as well as what they contain. A list that the builder keeps as numbers
+  /// counts once.
   @inlinable
-  package init(_ builder: Builder, loneSurrogates: LoneSurrogates = .refused) {
+  package init(
+    _ builder: Builder,
+    loneSurrogates: LoneSurrogates = .refused,
+    valuesMax: Int = .max
+  ) {
     self.builder = builder
     self.loneSurrogates = loneSurrogates
+    self.valuesMax = valuesMax
   }
 
   /// Parses one value that must span the whole text.
@@ -33,7 +43,7 @@ package struct JSONParser<Builder: JSONBuilder> {
   mutating func document(_ bytes: UnsafeRawBufferPointer) -> Result<Builder.Value, JSONSyntaxError>
   {
     do throws(JSONSyntaxError) {
-      var scanner = JSONScanner(bytes, loneSurrogates: loneSurrogates)
+      var scanner = JSONScanner(bytes, loneSurrogates: loneSurrogates, valuesMax: valuesMax)
       let value = try self.value(&scanner)
       try scanner.finish()
       return .success(value)

@@ -33,24 +33,38 @@ package struct JSONScanner {
   // A copy, because reading a buffer's own count costs a check in each step of the loops.
   let count: Int
   let loneSurrogates: LoneSurrogates
+  let valuesMax: Int
   /// The index of the next byte.
   package internal(set) var index = 0
   private var depth = 0
+  private var valuesCount = 0
   // True if a list or object was opened and nothing in it has been consumed yet.
   private var isAtOpening = false
 
   /// Creates a scanner at the start of a text, which must outlive the scanner.
   @usableFromInline
-  package init(_ bytes: UnsafeRawBufferPointer, loneSurrogates: LoneSurrogates) {
+  package init(
+    _ bytes: UnsafeRawBufferPointer,
+    loneSurrogates: LoneSurrogates,
+    valuesMax: Int = .max
+  ) {
     self.bytes = bytes
     count = bytes.count
     self.loneSurrogates = loneSurrogates
+    self.valuesMax = valuesMax
   }
 
-  /// Consumes the next token.
+  /// Consumes the next token; throws if it starts more values than there may be.
   @usableFromInline
   package mutating func token() throws(JSONSyntaxError) -> JSONToken {
     skipSpace()
+    guard valuesCount < valuesMax else {
+      throw JSONSyntaxError(
+        offset: index,
+        reason: "a value beyond the \(valuesMax) that it may have"
+      )
+    }
+    valuesCount += 1
     switch byte {
     case UInt8(ascii: "{"):
       try enter()
