@@ -166,9 +166,12 @@ struct BlockingFunctionTests {
   func unserved(kind: InvocationError.Kind, isKnown: Bool) async throws {
     var endpoint = FunctionEndpoint(entryPoint: "guard")
     endpoint.blockingTrigger = .init(eventType: BlockingEvent.beforeCreate.eventType)
-    let endpoints = isKnown ? ["guard": endpoint] : nil
     let fixture = AuthFixture(
-      blockingFunctions: DeployedBlockingFunctions(invoker: Unserved(kind: kind)) { endpoints }
+      blockingFunctions: DeployedBlockingFunctions(invoker: Unserved(kind: kind)) {
+        [endpoint] in
+        guard isKnown else { throw InvocationError(kind, "It is not known.") }
+        return ["guard": endpoint]
+      }
     )
     let reply = try await fixture.signUp("a@e.example")
     #expect(reply.status == 503)

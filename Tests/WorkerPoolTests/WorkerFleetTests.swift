@@ -242,12 +242,13 @@ struct WorkerFleetTests {
   func unserved() async throws {
     let fleet = WorkerFleet(log: FunctionLogStore(now: { Date() }), logger: .silent)
     fleet.unserved = UnservedDeployment(endpoints: nil, reason: "It is damaged.")
-    #expect(fleet.knownEndpoints == nil)
+    let unknown = #expect(throws: InvocationError.self) { try fleet.knownEndpoints }
+    #expect(unknown?.kind == .unserved && unknown?.message == "It is damaged.")
     fleet.unserved = UnservedDeployment(
       endpoints: ["echo": FunctionEndpoint(entryPoint: "echo")],
       reason: "It is starting."
     )
-    #expect(fleet.knownEndpoints?.keys.sorted() == ["echo"])
+    #expect(try fleet.knownEndpoints.keys.sorted() == ["echo"])
     for name in ["echo", "other"] {
       let error = await #expect(throws: InvocationError.self) { try await fleet.call(name) }
       #expect(error?.kind == .unserved && error?.message == "It is starting.")
@@ -258,6 +259,23 @@ struct WorkerFleetTests {
     #expect(fleet.endpoints.isEmpty)
     let error = await #expect(throws: InvocationError.self) { try await fleet.call("echo") }
     #expect(error?.kind == .notFound)
+  }
+
+  @Test(
+    "A first deployment that fails leaves no functions, unless the fleet stops or one is stored"
+  )
+  func firstDeployment() {
+    func fleet(isFirst: Bool, stops: Bool) -> WorkerFleet {
+      let fleet = WorkerFleet(log: FunctionLogStore(now: { Date() }), logger: .silent)
+      fleet.unserved = UnservedDeployment(endpoints: nil, isFirst: isFirst, reason: "Starting.")
+      if stops { fleet.stop(after: .zero) }
+      fleet.giveUpFirstDeployment()
+      return fleet
+    }
+
+    #expect(throws: Never.self) { try fleet(isFirst: true, stops: false).knownEndpoints }
+    #expect(throws: InvocationError.self) { try fleet(isFirst: true, stops: true).knownEndpoints }
+    #expect(throws: InvocationError.self) { try fleet(isFirst: false, stops: false).knownEndpoints }
   }
 
   @Test("Stopping gives running invocations their grace, then ends them and every process")
@@ -276,7 +294,7 @@ struct WorkerFleetTests {
     fleet.stop(after: .seconds(2))
     let late = await #expect(throws: InvocationError.self) { try await fleet.call("count") }
     #expect(late?.kind == .drained)
-    #expect(fleet.knownEndpoints?.keys.sorted() == ["count", "hang", "slowEcho"])
+    #expect(try fleet.knownEndpoints.keys.sorted() == ["count", "hang", "slowEcho"])
     #expect(try await slow.value.text == #"{"result":"done"}"#)
     await #expect(throws: InvocationError.self) { try await hanging.value }
     try await running.value

@@ -8,33 +8,27 @@ import NIOCore
 /// The deployed functions that Auth asks before a user is created or signs in.
 package struct DeployedBlockingFunctions: BlockingFunctions {
   private let invoker: any FunctionInvoker
-  private let endpoints: @Sendable () -> [String: FunctionEndpoint]?
+  private let endpoints: @Sendable () throws -> [String: FunctionEndpoint]
 
   /// Creates the port to a fleet's functions; `endpoints` returns the deployed ones by name.
   ///
-  /// It returns nil while it is unknown which functions are deployed. Each event then counts as one
-  /// with a function that does not run, so that nobody gets past it.
+  /// It throws an `InvocationError` while it is unknown which functions are deployed. Each event
+  /// then counts as one with a function that does not run, so that nobody gets past it.
   package init(
     invoker: any FunctionInvoker,
-    endpoints: @escaping @Sendable () -> [String: FunctionEndpoint]?
+    endpoints: @escaping @Sendable () throws -> [String: FunctionEndpoint]
   ) {
     self.invoker = invoker
     self.endpoints = endpoints
   }
 
   package func isDeployed(_ event: BlockingEvent) -> Bool {
-    endpoints().map { Self.function(for: event, in: $0) != nil } ?? true
+    // While the functions are unknown, `call` throws the reason.
+    (try? endpoints()).map { Self.function(for: event, in: $0) != nil } ?? true
   }
 
   package func call(_ event: BlockingEvent, body: [UInt8]) async throws -> BlockingReply? {
-    guard let endpoints = endpoints() else {
-      throw InvocationError(
-        .unserved,
-        "The last deployment cannot be read, so nothing decides on sign-ups; `hearth deploy` "
-          + "replaces it."
-      )
-    }
-    guard let function = Self.function(for: event, in: endpoints) else { return nil }
+    guard let function = Self.function(for: event, in: try endpoints()) else { return nil }
     let request = InvocationRequest(
       id: RandomID.make(),
       function: function,

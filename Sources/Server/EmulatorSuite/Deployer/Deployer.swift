@@ -14,12 +14,18 @@ struct Deployer: Sendable {
   let source: FunctionsSource?
   let logger: Logger
 
-  /// Returns the last deployment in a folder, which is not served yet; nil if there is none.
-  static func unserved(in folder: String) -> UnservedDeployment? {
+  /// Returns the last deployment in a folder, which is not served yet.
+  ///
+  /// If there is none, returns the first deployment if the start makes it, otherwise nil.
+  static func unserved(in folder: String, deploysFirst: Bool) -> UnservedDeployment? {
     let reason = "The suite is starting and does not run its functions yet; try again in a moment."
     do {
-      return try DeploymentController.lastFunctions(in: folder, validate: TriggerCheck.validate)
-        .map { UnservedDeployment(endpoints: $0, reason: reason) }
+      let last = try DeploymentController.lastFunctions(
+        in: folder,
+        validate: TriggerCheck.validate
+      )
+      guard last != nil || deploysFirst else { return nil }
+      return UnservedDeployment(endpoints: last, isFirst: last == nil, reason: reason)
     } catch {
       // `restore` fails for the same reason, and reports it.
       return UnservedDeployment(endpoints: nil, reason: reason)

@@ -60,6 +60,8 @@ extension Suite {
       case .failed: break
       }
     }
+    // A deployment that was interrupted by Ctrl-C has not failed.
+    if problem != nil, !Task.isCancelled { deployer.fleet.giveUpFirstDeployment() }
     return problem.map { isRestored ? "\($0)\nThe last deployment keeps serving." : $0 }
   }
 

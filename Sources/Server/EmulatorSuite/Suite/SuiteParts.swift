@@ -135,11 +135,14 @@ struct SuiteParts {
       },
       logger: logger("workers")
     )
-    fleet.unserved = Deployer.unserved(in: folder.deployments)
+    fleet.unserved = Deployer.unserved(
+      in: folder.deployments,
+      deploysFirst: configuration.firstFunctions != nil
+    )
     auth = AuthService(
       store: accounts,
       blockingFunctions: DeployedBlockingFunctions(invoker: fleet) { [fleet] in
-        fleet.knownEndpoints
+        try fleet.knownEndpoints
       },
       logger: logger("auth")
     )
