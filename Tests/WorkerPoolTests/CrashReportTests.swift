@@ -38,6 +38,26 @@ struct CrashReportTests {
     #expect(crash.end() == nil)
   }
 
+  @Test("A trap without a location is reported with the function's name")
+  func optimized() {
+    var crash = CrashReport()
+    let trap =
+      "  0 [system] 0x000055ae closure #1 in bill.getter + 9 in functions at //<compiler-generated>"
+    let verdicts = (report.prefix(4) + [trap, report[8], "Backtrace took 1.12s"]).map {
+      crash.take($0)
+    }
+
+    #expect(
+      verdicts.last
+        == .complete(
+          """
+          Crashed: Illegal instruction at 0x00007f1733cf9361
+          in closure #1 in bill.getter
+          """
+        )
+    )
+  }
+
   @Test("A report that is cut short gives what had come, and an endless one ends")
   func incomplete() {
     var crash = CrashReport()

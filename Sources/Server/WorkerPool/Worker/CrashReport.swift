@@ -24,6 +24,8 @@ struct CrashReport {
   private var lines = 0
   private var reason = ""
   private var frames: [String] = []
+  /// The name of the frame that crashed, if optimization has left it without a location.
+  private var crashedFrame: String?
   private var isInRuntime = false
 
   /// True if a line, or the beginning of one, starts a report.
@@ -72,9 +74,12 @@ struct CrashReport {
   }
 
   /// Keeps frames with a source location, up to the frame where the runtime called the function.
+  ///
+  /// Traps of optimized code, such as an index out of range, have none. If there are no other
+  /// frames, the name of that frame is kept.
   private mutating func takeFrame(_ line: String) {
-    guard let place = line.ranges(of: " at /").last, !line.contains("<compiler-generated>"),
-      !isInRuntime, frames.count < Self.framesMax
+    guard let place = line.ranges(of: " at /").last, let address = line.firstRange(of: " 0x"),
+      !line.contains("[thunk]"), !isInRuntime, frames.count < Self.framesMax
     else { return }
     let file = line[line.index(place.lowerBound, offsetBy: 4)...]
     if file.contains("/FunctionsRuntime/") {
@@ -82,16 +87,20 @@ struct CrashReport {
       return
     }
     // "  1 [ra]  0x000055ae closure #1 in SampleCallables.crash.getter + 116 in functions at …"
-    guard let address = line.firstRange(of: " 0x") else { return }
     let symbol = line[address.upperBound..<place.lowerBound].drop { $0 != " " }.dropFirst()
     let inImage = symbol.ranges(of: " in ").last.map { symbol[..<$0.lowerBound] } ?? symbol
     let name = inImage.firstRange(of: " + ").map { inImage[..<$0.lowerBound] } ?? inImage
-    frames.append("at \(file) in \(name)")
+    if line.contains("<compiler-generated>") {
+      crashedFrame = crashedFrame ?? "in \(name)"
+    } else {
+      frames.append("at \(file) in \(name)")
+    }
   }
 
   private mutating func finish() -> String {
     isOpen = false
     let head = "Crashed\(reason.isEmpty ? "" : ": \(reason)")"
+    let frames = frames.isEmpty ? [crashedFrame].compactMap(\.self) : frames
     return ([head] + frames).joined(separator: "\n")
   }
 }
