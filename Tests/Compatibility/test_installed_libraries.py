@@ -41,9 +41,10 @@ def test_a_new_package_compiles_only_itself_passes_its_tests_and_runs(prefix, tm
     assert {"Functions", "Models"} <= modules
     assert not modules & {"FirestoreClient", "FunctionsRuntime", "NIOCore"}
 
-    # The suite builds the functions as users run them, in release.
-    suite = subprocess.Popen([installed, "start", "--json", "--ephemeral", "--free-ports"],
-                             cwd=package, stdout=subprocess.PIPE, text=True)
+    # The suite builds the functions as they are deployed to production, in release.
+    suite = subprocess.Popen(
+        [installed, "start", "--json", "--ephemeral", "--free-ports", "--configuration", "release"],
+        cwd=package, stdout=subprocess.PIPE, text=True)
     try:
         assert json.loads(suite.stdout.readline())["project"] == "demo-my-backend"
         fired = run(installed, "fire", "welcome", "--document", "users/t", "--data",

@@ -338,13 +338,14 @@ def test_the_coverage_of_rules_is_a_table_and_json_for_programs(sample):
 
 def test_a_crash_is_reported_at_once_with_a_stack(sample):
     begun = time.monotonic()
-    reply = sample.call("trap", {"kind": "index"})
+    reply = sample.call("crash", None)
     took = time.monotonic() - begun
     assert reply.status_code == 500 and "crashed" in reply.text
-    logged = sample.cli("logs", "trap").stdout
-    assert "Fatal error: Index out of range" in logged and "it was ended by signal" in logged
+    logged = sample.cli("logs", "crash").stdout
+    assert "Fatal error: crashed as asked" in logged and "it was ended by signal" in logged
     conftest.until(
-        lambda: "SampleFaults.swift:" in sample.cli("logs", "trap", "--level", "error").stdout,
+        lambda: "in closure #1 in SampleCallables.crash" in sample.cli(
+            "logs", "crash", "--level", "error").stdout,
         "the stack is not logged")
     assert took < 5, f"the caller waited {took:.1f} s"
 
