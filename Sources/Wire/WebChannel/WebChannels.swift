@@ -175,7 +175,7 @@ package final class WebChannels: Sendable {
       sessions[session.id] = session
       return displaced
     }
-    // Its client begins anew, as after any session that has ended.
+    // Its client opens a new session, as after any session that has ended.
     displaced?.end()
     let stream = WebChannelStream(headers: headers, parameters: parameters, session: session)
     session.start { try await handler(stream) }

@@ -30,8 +30,8 @@ extension FirestoreService {
     guard let context, context.isFromThisMachine, request.headers[.origin] == nil else {
       throw StatusError(
         .permissionDenied,
-        "An export writes files, so only a program on this machine may ask Firestore's port for one. "
-          + "From elsewhere, the hub takes `POST /_admin/export` with the token of the suite."
+        "An export writes files, so only a program on this machine may ask Firestore's port for "
+          + "one. From elsewhere, the hub takes `POST /_admin/export` with the token of the suite."
       )
     }
   }

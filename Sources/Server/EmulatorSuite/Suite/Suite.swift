@@ -92,8 +92,9 @@ package final class Suite: Service {
     } catch {
       let isExportDue = folder.isExportDue
       try await close(keepsData: isExportDue)
-      if isExportDue {
-        report(.exportMissed(data: try folder.keep(), project: configuration.project))
+      // A folder that cannot be moved is kept by the next start; the error is the one to throw.
+      if isExportDue, let data = try? folder.keep() {
+        report(.exportMissed(data: data, project: configuration.project))
       }
       throw error
     }
