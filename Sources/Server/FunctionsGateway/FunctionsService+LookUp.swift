@@ -11,7 +11,7 @@ extension FunctionsService {
 
   /// Returns the function at an address; fails with a 404 that says what is there.
   ///
-  /// While a deployment is stored but not served, a missing function is a 503, which clients retry.
+  /// While a deployment is not served yet, a missing function is a 503, which clients retry.
   func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
     func refused(_ message: String) -> Result<FunctionEndpoint, StatusError> {
       .failure(StatusError(.notFound, message))
