@@ -232,10 +232,11 @@ struct Start: AsyncParsableCommand {
       )
       let group = ServiceGroup(
         configuration: .init(
-          services: [.init(service: suite), .init(service: MemoryReturn())],
+          services: [.init(service: suite)],
           logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
       )
+      MemoryReturn.begin()
       SignalTrap.install([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) { _ in
         report.note(
           "Stopping; another Ctrl-C ends the suite at once\(exports ? ", without the export" : "")."

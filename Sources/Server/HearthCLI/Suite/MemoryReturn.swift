@@ -1,18 +1,19 @@
 import CMemory
-import ServiceLifecycle
+import Foundation
 
-/// The service that gives memory back to the system after a burst of requests.
-struct MemoryReturn: Service {
-  private static let interval: Duration = .seconds(5)
+/// The return of memory to the system after a burst of requests.
+enum MemoryReturn {
+  private static let interval = 5.0
   /// The free memory that is worth a search through all of it.
   private static let bytesMin = 32 << 20
 
-  func run() async {
-    await cancelWhenGracefulShutdown {
+  /// Looks for free memory from time to time, on a thread of its own because a search takes long.
+  static func begin() {
+    // The thread ends with the process.
+    Thread.detachNewThread {
       while true {
-        // The sleep ends early only at shutdown.
-        guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
-        hearth_return_scattered_memory(Self.bytesMin)
+        Thread.sleep(forTimeInterval: interval)
+        hearth_return_scattered_memory(bytesMin)
       }
     }
   }
