@@ -11,21 +11,29 @@ SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
 VENV := .build/venv
 # Records in .build/phases how long a command takes; .ci/run prints it.
 PHASE := sh $(SCRIPTS)/phase.sh
-JOURNEYS ?= 20
-CRASHES ?= 5000
-# Tests that start processes and wait for them: alone, so that no other test waits with them and
-# none of them waits for the rest.
+# The seconds of each random test in the nightly run.
+RANDOM_SECONDS ?= 120
+# Tests that start processes and wait for them: one after the other, so that none of them waits for
+# the rest.
 APART := JourneyTests|WorkerFleetTests|BuilderTests
 
 # Tests that compute for long: after the others, which would only wait for the processor.
 HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|FunctionsTestingTests|StoreModelTests
 
 # Tests that run at once. All of them at once would make each other slower than their time limits.
-PARALLEL := --parallel --experimental-maximum-parallelization-width 8
+PARALLEL := --experimental-maximum-parallelization-width 8
+SWIFT_TEST := sh $(SCRIPTS)/swift-test.sh $(CONFIGURATION)
+
+# A change is tested with the same random numbers each time, as many as fit in some seconds, so that
+# it fails for what it changes; new ones are for the night.
+SEED ?= 1
+# Processes that run the clients' tests.
+CLIENTS ?= 2
 
 MINUTES_OF_FUZZING ?= 60
+MINUTES_OF_NIGHTLY_FUZZING ?= 20
 
-.PHONY: help start demo sample build install uninstall docs check-docs test unit programs live compat journeys crashes model bench bench-all build-bench scale console-tasks \
+.PHONY: help start demo sample build install uninstall docs check-docs test unit compat run-unit run-compat build-tests nightly bench bench-all build-bench scale console-tasks \
 	fuzz differential \
 	format lint tidy needs needs-python
 
@@ -35,12 +43,11 @@ help:
 	@echo "make sample    Psst with plenty of data to look at in the console, without a key"
 	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make test      every test: modules, conformance, journeys, the clients of others"
+	@echo "make unit      only the Swift tests"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
 	@echo "make docs      the reference and the tutorial as a site in .build/docs"
 	@echo "make compat    the Python clients, and our own, against a started suite"
-	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
-	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
-	@echo "make model     100 000 random operations against a model, over each storage engine"
+	@echo "make nightly   every test, with new random numbers for minutes, in release and debug"
 	@echo "make fuzz      an hour of inputs for Firestore's endpoints, guided by the code that they reach"
 	@echo "make differential  phones' dialogues against the official emulator, where gcloud is installed"
 	@echo "make bench     the main measurements beside neighbours, about two minutes, release build"
@@ -73,40 +80,40 @@ install: needs
 uninstall:
 	@sh $(SCRIPTS)/install.sh uninstall "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"
 
-test: unit compat
+# Everything in one build. What computes and what waits for other programs run at once.
+test: needs-python build-tests
+	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=line) \
+		run-unit run-compat
 
-unit: needs
-	$(PHASE) "debug build with tests" swift build --build-tests
-	$(PHASE) "module tests" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --skip '$(APART)|$(HEAVY)|PsstTests'
-	$(PHASE) "tests that compute" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter '$(HEAVY)'
-	$(PHASE) "tests of Psst" sh $(SCRIPTS)/swift-test.sh $(PARALLEL) --filter PsstTests
-	HEARTH_JOURNEYS=$(JOURNEYS) $(PHASE) "journeys" sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
+build-tests: needs
+	$(PHASE) "$(CONFIGURATION) build with tests" swift build -c $(CONFIGURATION) --build-tests
 
-journeys: needs
-	swift build --build-tests
-	HEARTH_TEST_SECONDS=0 HEARTH_JOURNEYS=200 sh $(SCRIPTS)/swift-test.sh --no-parallel --filter JourneyTests
+unit: build-tests
+	@$(MAKE) --no-print-directory run-unit
 
-crashes: needs
-	swift build --build-tests
-	HEARTH_TEST_SECONDS=0 HEARTH_CRASHES=$(CRASHES) sh $(SCRIPTS)/swift-test.sh --filter CrashTests
+compat: needs-python build-tests
+	@$(MAKE) --no-print-directory run-compat
 
-model: needs
-	swift build --build-tests
-	HEARTH_TEST_SECONDS=0 HEARTH_OPERATIONS=100000 sh $(SCRIPTS)/swift-test.sh --filter StoreModelTests
+run-unit: export HEARTH_TEST_SEED ?= $(SEED)
+run-unit:
+	$(PHASE) "module tests" $(SWIFT_TEST) $(PARALLEL) --skip '$(APART)|$(HEAVY)|PsstTests'
+	$(PHASE) "tests that compute" $(SWIFT_TEST) $(PARALLEL) --filter '$(HEAVY)'
+	$(PHASE) "tests of Psst" $(SWIFT_TEST) $(PARALLEL) --filter PsstTests
+	$(PHASE) "journeys" $(SWIFT_TEST) --no-parallel --filter '$(APART)'
 
-# Every program, as users run it: in release.
-programs: needs
-	$(PHASE) "$(CONFIGURATION) build" swift build -c $(CONFIGURATION)
-
-# Our own client against a running suite.
-live: programs
-	swift build --build-tests
+# Our own client against a running suite, then those of others.
+run-compat:
 	$(PHASE) "our own client" .build/$(CONFIGURATION)/hearth exec --no-functions -- \
-		swift test --skip-build --filter LiveFirestoreTests
-
-compat: needs-python live
+		$(SWIFT_TEST) --filter LiveFirestoreTests
 	CONFIGURATION=$(CONFIGURATION) $(PHASE) "clients of others" \
-		$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
+		$(VENV)/bin/python -m pytest -q -n $(CLIENTS) --dist loadfile --timeout 120 --durations 5 \
+		Tests/Compatibility
+
+# Random tests for minutes each, with new numbers; what only a change's tests leave out.
+nightly:
+	HEARTH_TEST_SECONDS=0 HEARTH_RANDOM_SECONDS=$(RANDOM_SECONDS) $(MAKE) test SEED=
+	$(MAKE) unit CONFIGURATION=debug SEED=
+	$(MAKE) fuzz MINUTES_OF_FUZZING=$(MINUTES_OF_NIGHTLY_FUZZING)
 
 # libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzTargets/corpus.base64.
 fuzz: needs
@@ -144,11 +151,13 @@ tidy: needs
 	@sh $(SCRIPTS)/check-portability.sh
 
 docs: needs
-	@sh $(SCRIPTS)/docs.sh
+	swift build -c $(CONFIGURATION) --product HearthLibraries
+	@sh $(SCRIPTS)/docs.sh $(CONFIGURATION)
 
 # Links of the modules' pages, those of README.md and docs/, and the files and tests that
 # docs/psst-coverage.md names.
 check-docs: needs
-	@sh $(SCRIPTS)/check-docs.sh
+	swift build -c $(CONFIGURATION) --build-tests
+	@sh $(SCRIPTS)/check-docs.sh $(CONFIGURATION)
 	@sh $(SCRIPTS)/check-links.sh
 	@sh $(SCRIPTS)/check-coverage.sh

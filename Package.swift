@@ -53,7 +53,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     // Channels between tasks with back pressure; already a dependency of swift-service-lifecycle.
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
-  ] + documentation(),
+  ],
   targets: libraries() + modules() + topLayer() + application() + starter() + testSupport()
     + testTargets() + [
       // Checks the architecture: imports, dependencies, layers, names, files without a target.
@@ -69,14 +69,6 @@ let package = Package(
       )
     ]
 )
-
-// MARK: - Documentation
-
-/// Returns the plugin for `make docs`, which sets the variable; packages that use this one skip it.
-func documentation() -> [Package.Dependency] {
-  guard Context.environment["HEARTH_DOCS"] != nil else { return [] }
-  return [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
-}
 
 // MARK: - C
 
@@ -659,7 +651,15 @@ func strict() -> [SwiftSetting] {
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
-  ]
+  ] + inRelease(["-enable-testing"])
+}
+
+/// Returns flags for release builds, so that one build serves users and tests.
+///
+/// A checkout of SwiftPM, which is another package's dependency, may not set flags and has no tests.
+func inRelease(_ flags: [String]) -> [SwiftSetting] {
+  guard !Context.packageDirectory.contains("/checkouts/") else { return [] }
+  return [.unsafeFlags(flags, .when(configuration: .release))]
 }
 
 /// Returns dependencies by name: products of other packages and targets of this package.
@@ -743,7 +743,8 @@ func tests(
     dependencies: targetDependencies(all.sorted()),
     path: "Tests/\(name)",
     exclude: exclude,
-    swiftSettings: strict()
+    // Only what is tested has to be optimized.
+    swiftSettings: strict() + inRelease(["-Onone", "-gnone"])
   )
 }
 

@@ -6,8 +6,10 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import uuid
 
@@ -21,6 +23,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = "demo-psst"
 # Release, because that is what users run.
 CONFIGURATION = os.environ.get("CONFIGURATION", "release")
+
+
+def pytest_configure():
+    """Gives each of the processes that run tests at once a temporary folder of its own.
+
+    A suite leaves its address there, by the name of its project, and one folder can have one only.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{worker}-")
+        tempfile.tempdir = None
+
+
+def pytest_unconfigure():
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
 
 
 class Suite:

@@ -3,6 +3,7 @@
 import pathlib
 import stat
 import subprocess
+import tempfile
 
 import conftest
 import pytest
@@ -101,7 +102,8 @@ def test_commands_find_the_token_of_the_hub_that_they_are_told(sample, tmp_path)
         return subprocess.run(
             [conftest.hearth(), "events", "list", "--hub", hub], cwd=tmp_path, timeout=60,
             capture_output=True, text=True, check=False,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **environment})
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+                 "TMPDIR": tempfile.gettempdir(), **environment})
 
     _, port = sample.address("hub").split(":")
     for host in ("127.0.0.1", "localhost"):

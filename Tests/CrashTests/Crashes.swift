@@ -1,6 +1,5 @@
 import CSQLite
 import DiskSimulation
-import Foundation
 import SQLiteStorage
 import TestSupport
 import Testing
@@ -16,31 +15,22 @@ struct CrashTestError: Error, CustomStringConvertible {
 
 /// Repeated crashes, with a seed for each run.
 enum Crashes {
-  /// The number of crashes in each test; `HEARTH_CRASHES` overrides it.
-  static let count = count(unlessSet: 120)
-
-  /// The number of crashes for tests whose crashes take longer; `HEARTH_CRASHES` overrides it.
-  static func count(unlessSet count: Int) -> Int {
-    ProcessInfo.processInfo.environment["HEARTH_CRASHES"].flatMap { Int($0) } ?? count
-  }
-
-  /// Calls `body`, which returns its number of crashes, until there were `count`.
+  /// Calls `body` in each round of a random test.
   ///
   /// The first run uses the printed seed. A finding is recorded with the seed of its run.
   static func run(
-    _ count: Int = Crashes.count,
+    atLeast roundsMin: Int = 1,
     _ test: String = #function,
-    _ body: (inout SeededGenerator) async throws -> Int
+    _ body: (inout SeededGenerator) async throws -> Void
   ) async {
     var seeds = SeededGenerator.forTest(test)
     var seed = seeds.seed
-    var done = 0
-    while done < count {
+    for round in RandomRounds(atLeast: roundsMin) {
       var generator = SeededGenerator(seed: seed)
       do {
-        done += try await body(&generator)
+        try await body(&generator)
       } catch {
-        Issue.record("after \(done) crashes, HEARTH_TEST_SEED=\(seed): \(error)")
+        Issue.record("after \(round) runs, HEARTH_TEST_SEED=\(seed): \(error)")
         return
       }
       seed = seeds.next() >> 32

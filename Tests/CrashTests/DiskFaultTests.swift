@@ -110,7 +110,7 @@ struct DiskFaultTests {
   // power loss
   @Test("What is acknowledged after the restart that follows a failed sync survives power loss")
   func restartAfterFailedSync() async throws {
-    await Crashes.run(100) { generator in
+    await Crashes.run(atLeast: 10) { generator in
       var disk = SimulatedDisk(folder: folder.path)
       var store = try open()
       try await store.commit(putting(0))
@@ -132,7 +132,6 @@ struct DiskFaultTests {
       guard left.starts(with: [0, 1]), left.last == 3 else {
         throw CrashTestError("of 0, 1 and 3 there are \(left)")
       }
-      return 1
     }
   }
 
@@ -141,7 +140,7 @@ struct DiskFaultTests {
   // power loss  during that move
   @Test("A loss of power while a restart repairs what a failed sync left harms nothing")
   func powerLossInRestartAfterFailedSync() async throws {
-    await Crashes.run(100) { generator in
+    await Crashes.run(atLeast: 10) { generator in
       var disk = SimulatedDisk(folder: folder.path)
       var store = try open()
       for number in 0..<4 { try await store.commit(putting(UInt8(number), bytes: 9000)) }
@@ -164,7 +163,6 @@ struct DiskFaultTests {
       guard left.starts(with: 0..<4), left == Array(0..<UInt8(left.count)) else {
         throw CrashTestError("of 0 to 8 there are \(left)")
       }
-      return 1
     }
   }
 
@@ -278,7 +276,7 @@ struct DiskFaultTests {
 
   @Test("Of a log that was started over, a start cuts off the old pages and no new one")
   func cutsOldGeneration() async throws {
-    await Crashes.run(40) { generator in
+    await Crashes.run(atLeast: 10) { generator in
       var disk = SimulatedDisk(folder: folder.path)
       var store = try open(logPagesMax: 32)
       let count = UInt8.random(in: 20...60, using: &generator)
@@ -298,7 +296,6 @@ struct DiskFaultTests {
           "of \(count) there are \(left); the log went from \(before) to \(after)"
         )
       }
-      return 1
     }
   }
 
@@ -383,7 +380,9 @@ struct DiskFaultTests {
   func damage() async throws {
     var opened = 0
     var complete = 0
-    await Crashes.run { generator in
+    var rounds = 0
+    await Crashes.run(atLeast: 40) { generator in
+      rounds += 1
       let disk = SimulatedDisk(folder: folder.path)
       var store = try open()
       for number in 0..<20 { try await store.commit(putting(UInt8(number), bytes: 700)) }
@@ -400,7 +399,7 @@ struct DiskFaultTests {
         store = try open()
       } catch let error as StorageError {
         guard [.corrupt, .failed].contains(error.kind) else { throw error }
-        return 1
+        return
       }
       opened += 1
       if let found = try? await keys(store), found == Array(0..<20) { complete += 1 }
@@ -416,11 +415,10 @@ struct DiskFaultTests {
         }
       }
       try? await store.close()
-      return 1
     }
 
     // Most damage is in a single page, not in the pages that every file needs.
-    #expect(opened > Crashes.count / 10)
+    #expect(opened > rounds / 10)
     #expect(complete > 0)
   }
 

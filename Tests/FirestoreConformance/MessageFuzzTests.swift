@@ -5,13 +5,9 @@ import Testing
 
 /// Sends corrupted messages to all endpoints.
 ///
-/// `HEARTH_FUZZ_SECONDS` sets the duration, three seconds by default. `make fuzz` runs the same
-/// targets for longer, guided by code coverage.
+/// `make fuzz` runs the same targets for longer, guided by code coverage.
 @Suite("Damaged messages")
 struct MessageFuzzTests {
-  private static let seconds =
-    ProcessInfo.processInfo.environment["HEARTH_FUZZ_SECONDS"].flatMap { Double($0) } ?? 3
-
   /// Applies one to four changes to an input, after the byte that selects its endpoint.
   private static func damage(
     _ input: [UInt8],
@@ -58,8 +54,8 @@ struct MessageFuzzTests {
     var random = SeededGenerator.forTest()
     let inputs = try FuzzTarget.corpus()
     let endpoints = FuzzTarget()
-    let end = ContinuousClock.now + .seconds(Self.seconds)
-    while ContinuousClock.now < end, let input = inputs.randomElement(using: &random) {
+    for _ in RandomRounds() {
+      let input = try #require(inputs.randomElement(using: &random))
       let damaged = Self.damage(input, inputs, &random)
       if let complaint = await endpoints.take(damaged) {
         Issue.record("\(complaint), input \(Data(damaged).base64EncodedString())")

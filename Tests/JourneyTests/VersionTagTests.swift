@@ -40,10 +40,11 @@ struct VersionTagTests {
   private func makeRepository() async throws -> String {
     let checkout = URL(filePath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().path
-    let repository = folder.path("hearth")
+    // SwiftPM keeps it in such a folder, and the manifest looks.
+    let repository = folder.path("checkouts/hearth")
     let script = """
       set -eu
-      mkdir "$1"
+      mkdir -p "$1"
       git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
         [ ! -e "$file" ] || printf '%s\\0' "$file"
       done | tar -cf - --null -T - | tar -xf - -C "$1"

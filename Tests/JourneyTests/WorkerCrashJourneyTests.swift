@@ -6,12 +6,9 @@ import OutboundHTTP
 import TestSupport
 import Testing
 
-/// Workers that are killed at random moments under load; `HEARTH_JOURNEYS` scales the duration.
+/// Workers that are killed at random moments under load.
 @Suite("Journeys through dying workers", .serialized, .timeLimit(.minutes(10)))
 struct WorkerCrashJourneyTests {
-  private static let writes =
-    25 * (ProcessInfo.processInfo.environment["HEARTH_JOURNEYS"].flatMap(Int.init) ?? 10)
-
   @Test("Nothing acknowledged is lost: each event is delivered or kept as dead, each call answered")
   func killed() async throws {
     let project = try JourneyProject()
@@ -20,11 +17,15 @@ struct WorkerCrashJourneyTests {
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let isDone = Flag()
+    let written = Mutex(0)
     let pid = suite.pid
 
     let answers = try await withThrowingTaskGroup(of: [Int].self) { group in
       group.addTask {
-        for number in 0..<Self.writes { try await client.write("things/t\(number)", n: number) }
+        for number in RandomRounds(share: 3, atLeast: 100) {
+          try await client.write("things/t\(number)", n: number)
+          written.withLock { $0 = number + 1 }
+        }
         isDone.set()
         return []
       }
@@ -52,9 +53,10 @@ struct WorkerCrashJourneyTests {
     #expect(answers.allSatisfy { [200, 500, 503].contains($0) }, "\(Set(answers))")
     let recorded = Set(try project.records().map { String($0[2]) })
     let dead = Set(try await client.events(state: "dead").map { String($0.document.dropFirst(7)) })
-    let written = Set((0..<Self.writes).map { "t\($0)" })
-    #expect(recorded.union(dead) == written, "lost \(written.subtracting(recorded.union(dead)))")
-    for number in 0..<Self.writes {
+    let count = written.withLock { $0 }
+    let all = Set((0..<count).map { "t\($0)" })
+    #expect(recorded.union(dead) == all, "lost \(all.subtracting(recorded.union(dead)))")
+    for number in 0..<count {
       #expect(try await client.read("things/t\(number)") == number)
     }
     #expect(suite.stop() == 0)

@@ -1,5 +1,4 @@
 import DocumentModel
-import Foundation
 import Logging
 import StorageEngine
 import SQLiteStorage
@@ -10,12 +9,9 @@ import Testing
 ///
 /// Operations are random commits, queries of present and past, aggregations and transactions.
 /// Indexes appear at any time, imports, resets, trims and restarts occur, and every snapshot of the
-/// listeners is compared. `HEARTH_OPERATIONS` sets the number of operations for each engine.
+/// listeners is compared.
 @Suite("The store against a model", .serialized)
 struct StoreGameTests {
-  private static let operations =
-    ProcessInfo.processInfo.environment["HEARTH_OPERATIONS"].flatMap { Int($0) } ?? 1000
-
   @Test("Every answer is the model's, over the engine in memory")
   func memory() async throws {
     let storage = MemoryStorage()
@@ -47,7 +43,7 @@ struct StoreGameTests {
 
   private func play(_ open: () async throws -> any OrderedStorage) async throws {
     var game = try await StoreGame(seed: SeededGenerator.forTest().seed, storage: try await open())
-    for operation in 0..<Self.operations {
+    for operation in RandomRounds(share: 3, atLeast: 500) {
       if operation % 250 == 249 {
         await game.stop()
         try await game.restart(over: try await open())

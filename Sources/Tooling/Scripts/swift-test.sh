@@ -1,15 +1,36 @@
 #!/bin/sh
-# Runs `swift test --skip-build` with the given options. When tests fail, what failed and the seeds
-# that repeat it stand together at the end, what failed last: a reader may see only the end. A run
-# that hangs is ended, and the tests that did not end are listed.
+# Runs the built tests with the given options: `swift-test.sh CONFIGURATION OPTIONS ...`. When tests
+# fail, what failed and the seeds that repeat it stand together at the end, what failed last: a
+# reader may see only the end. A run that hangs is ended, and the tests that did not end are listed.
 set -u
+configuration=$1
+shift
 # Several times what the longest group of tests takes on two cores; 0 for no limit.
 limit=${HEARTH_TEST_SECONDS:-900}
-command -v timeout >/dev/null && bounded="timeout --foreground --kill-after 10 $limit" || bounded=
+
+# The bundle itself ends at the limit; `swift test` would end and leave it running.
+bundle=.build/$configuration/hearthPackageTests.xctest
+if [ -f "$bundle" ]; then
+  set -- "$bundle" --testing-library swift-testing "$@"
+else
+  set -- swift test -c "$configuration" --skip-build "$@"
+fi
+# macOS has no timeout.
+command -v timeout >/dev/null && set -- timeout --foreground --kill-after 10 "$limit" "$@"
+
+# Ends what the tests started and could not end, because they were ended themselves.
+export HEARTH_TEST_RUN=$$
+end_leftovers() {
+  for variables in /proc/[0-9]*/environ; do
+    grep -qzx "HEARTH_TEST_RUN=$$" "$variables" 2>/dev/null || continue
+    process=${variables#/proc/}
+    kill -KILL "${process%/environ}" 2>/dev/null
+  done
+}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-{ $bounded swift test --skip-build "$@" 2>&1; echo $? >"$work/status"; } | tee "$work/log"
+{ "$@" 2>&1; echo $? >"$work/status"; end_leftovers; } | tee "$work/log"
 status=$(cat "$work/status")
 [ "$status" -ne 0 ] || exit 0
 

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Writes the symbol graphs of built modules into a folder, for docc: `symbol-graphs.sh CONFIGURATION
+# LEVEL FOLDER MODULE ...`, with the declarations of at least that access level.
+set -eu
+
+configuration=$1
+level=$2
+folder=$3
+shift 3
+
+built=$(cd ".build/$configuration" && pwd -P)
+triple=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
+# The plan of the build names the maps of the C modules that the Swift modules import.
+maps=$(tr '",' '\n\n' <".build/$configuration.yaml" |
+  sed -n 's/^-fmodule-map-file=/-Xcc &/p' | sort -u)
+
+mkdir -p "$folder"
+# shellcheck disable=SC2086
+printf '%s\n' "$@" | xargs -P 2 -I MODULE swift symbolgraph-extract -module-name MODULE \
+  -I "$built/Modules" $maps -target "$triple" -minimum-access-level "$level" \
+  -skip-synthesized-members -skip-inherited-docs -output-dir "$folder"
