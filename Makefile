@@ -107,12 +107,14 @@ run-compat:
 		$(SWIFT_TEST) --filter LiveFirestoreTests
 	CONFIGURATION=$(CONFIGURATION) $(PHASE) "clients of others" \
 		$(VENV)/bin/python -m pytest -q -n $(CLIENTS) --dist loadfile --timeout 120 --durations 5 \
-		Tests/Compatibility
+		-m 'not nightly' Tests/Compatibility
 
 # Random tests for minutes each, with new numbers; what only a change's tests leave out.
 nightly:
 	HEARTH_TEST_SECONDS=0 HEARTH_RANDOM_SECONDS=$(RANDOM_SECONDS) $(MAKE) test SEED=
 	$(MAKE) unit CONFIGURATION=debug SEED=
+	$(MAKE) build-bench
+	CONFIGURATION=release $(VENV)/bin/python -m pytest -q --timeout 120 -m nightly Tests/Compatibility
 	$(MAKE) fuzz MINUTES_OF_FUZZING=$(MINUTES_OF_NIGHTLY_FUZZING)
 
 # libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzTargets/corpus.base64.
@@ -131,7 +133,7 @@ bench-all: build-bench
 
 build-bench: build
 	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt
-	swift build -c release --product Benchmarks
+	HEARTH_ALL_TARGETS=1 swift build -c release --product Benchmarks
 	swift build -c release --product SampleFunctions
 
 scale: build needs-python
@@ -147,7 +149,7 @@ lint:
 	swift format lint --strict -r -p $(SWIFT_FOLDERS)
 
 tidy: needs
-	swift package --disable-sandbox tidy
+	HEARTH_ALL_TARGETS=1 swift package --disable-sandbox tidy
 	@sh $(SCRIPTS)/check-portability.sh
 
 docs: needs

@@ -55,7 +55,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
   ],
   targets: libraries() + modules() + topLayer() + application() + starter() + testSupport()
-    + testTargets() + [
+    + programsRunByHand() + testTargets() + [
       // Checks the architecture: imports, dependencies, layers, names, files without a target.
       .plugin(
         name: "Tidy",
@@ -481,7 +481,7 @@ func starter() -> [Target] {
 
 // MARK: - Tests
 
-/// Returns the stand-ins for external systems in tests, and the measuring programs.
+/// Returns the stand-ins for external systems in tests.
 func testSupport() -> [Target] {
   [
     module("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
@@ -516,13 +516,22 @@ func testSupport() -> [Target] {
       packageAccess: false,
       swiftSettings: strict()
     ),
-    program("Fuzz", in: "Tests", ["FuzzTargets"], exclude: ["words.dict"]),
     program(
       "SampleFunctions",
       in: "Tests",
       ["LibC", "FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
     ),
     program("XCTestSample", in: "Tests", ["FunctionsRuntime", "FunctionsTesting"]),
+  ]
+}
+
+/// Returns the programs that `make bench` and `make fuzz` run.
+///
+/// Only those and `make tidy` set the variable, so that no other build compiles and links them.
+func programsRunByHand() -> [Target] {
+  guard Context.environment["HEARTH_ALL_TARGETS"] != nil else { return [] }
+  return [
+    program("Fuzz", in: "Tests", ["FuzzTargets"], exclude: ["words.dict"]),
     program(
       "Benchmarks",
       in: "Tests",

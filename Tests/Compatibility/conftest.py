@@ -25,11 +25,12 @@ PROJECT = "demo-psst"
 CONFIGURATION = os.environ.get("CONFIGURATION", "release")
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Gives each of the processes that run tests at once a temporary folder of its own.
 
     A suite leaves its address there, by the name of its project, and one folder can have one only.
     """
+    config.addinivalue_line("markers", "nightly: only `make nightly` builds what the test runs")
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{worker}-")

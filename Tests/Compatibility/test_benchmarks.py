@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import conftest
+import pytest
 
 BENCHMARKS = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "Benchmarks")
 # It says that it is ready, takes connections, and never answers.
@@ -20,6 +21,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 def test_a_neighbour_that_hangs_is_a_line_and_the_run_goes_on(tmp_path):
     for name, text in (("gcloud", HANGING.format(python=sys.executable)), ("java", "#!/bin/sh\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")

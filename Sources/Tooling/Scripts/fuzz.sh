@@ -7,7 +7,7 @@ folder=.build/fuzz
 fuzz=$folder/release/Fuzz
 
 echo "Building the endpoints with libFuzzer below $folder (first time: about ten minutes) ..."
-swift build -c release --scratch-path $folder --product Fuzz -Xswiftc -DFUZZING \
+HEARTH_ALL_TARGETS=1 swift build -c release --scratch-path $folder --product Fuzz -Xswiftc -DFUZZING \
   -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld -Xlinker --strip-debug
 
 rm -rf $folder/corpus $folder/merged

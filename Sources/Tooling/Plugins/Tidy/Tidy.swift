@@ -16,6 +16,10 @@ struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
     let root = context.package.directoryURL
     let targets = context.package.targets.compactMap { $0 as? any SourceModuleTarget }
+    guard targets.contains(where: { $0.name == "Benchmarks" }) else {
+      Diagnostics.error("run `make tidy`, or set HEARTH_ALL_TARGETS, to check every target")
+      return
+    }
     let sources = targets.map { Sources($0, root: root) }
     var findings = strayFiles(below: root, ownedBy: targets) + wrongLayers(root: root)
     for source in sources {
