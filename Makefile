@@ -35,7 +35,7 @@ MINUTES_OF_NIGHTLY_FUZZING ?= 20
 
 .PHONY: help start demo sample build install uninstall docs check-docs test unit compat run-unit run-compat build-tests nightly bench bench-all build-bench scale console-tasks \
 	fuzz differential \
-	format lint tidy needs needs-python
+	format lint tidy check-subjects needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
@@ -54,7 +54,7 @@ help:
 	@echo "make bench-all  all of them but the largest, some minutes"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make console-tasks  the console's tasks over a million documents; release build"
-	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
+	@echo "make format    format the sources;  make lint, tidy, check-docs, check-subjects: the checks of CI"
 
 needs:
 	@sh $(SCRIPTS)/needs.sh
@@ -147,6 +147,10 @@ format:
 
 lint:
 	swift format lint --strict -r -p $(SWIFT_FOLDERS)
+
+# The subjects of the commits since BASE, a commit; by default origin/main.
+check-subjects:
+	@sh $(SCRIPTS)/check-subjects.sh $(BASE)
 
 tidy: needs
 	HEARTH_ALL_TARGETS=1 swift package --disable-sandbox tidy
