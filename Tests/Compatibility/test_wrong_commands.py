@@ -149,6 +149,7 @@ def is_refused(done, code, *words):
     # Files and folders.
     ("start --executable nowhere", 2, ["--executable is nowhere, which is not an executable"]),
     ("start --export-on-exit --ephemeral", 2, ["--export-on-exit needs a folder"]),
+    ("start --ephemeral --data mine", 2, ["--data mine would not be used", "Leave out one"]),
     ("call echo --data @nowhere.json", 2, ["--data: the file nowhere.json cannot be read"]),
     ("call echo --data --as tina", 2, ["--data is not JSON", "--as"]),
     ("call echo --data --admin", 2, ["--data is not JSON", "--admin"]),

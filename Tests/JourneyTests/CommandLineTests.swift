@@ -70,6 +70,7 @@ struct CommandLineTests {
       ["deploy", "--only", "echo"], ["logs", "--since", "soon"], ["logs", "--level", "loud"],
       ["init"], ["functions", "delete"], ["start", "--project", "bad id!"],
       ["start", "--executable", "/nowhere/functions"], ["exec", "--project", "a/b", "--", "ls"],
+      ["start", "--ephemeral", "--data", "mine"],
     ]
   )
   func usage(arguments: [String]) async throws {
@@ -262,7 +263,7 @@ struct CommandLineTests {
     #expect(echo.status == 200)
   }
 
-  @Test("No call fails while a new version takes over, and afterwards the new one answers")
+  @Test("No call fails while a new version takes over; one that is refused leaves it, and says so")
   func deployUnderLoad() async throws {
     let project = try JourneyProject()
     let suite = try SuiteProcess(project)
@@ -307,6 +308,7 @@ struct CommandLineTests {
     let refused = try await HearthCommand.run("deploy", "--hub", hub, in: path)
     #expect(refused.status == 1 && refused.output.isEmpty)
     #expect(refused.errors.contains("echo"), "\(refused.errors)")
+    #expect(refused.errors.hasSuffix("\nThe last deployment keeps serving.\n"))
     #expect(try await client.version() == "2")
   }
 

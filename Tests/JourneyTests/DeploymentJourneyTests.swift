@@ -78,7 +78,7 @@ struct DeploymentJourneyTests {
     try await waitForLog(project, "the functions were restarted")
 
     try Data("#!/bin/sh\nexit 3\n".utf8).write(to: URL(filePath: functions))
-    try await waitForLog(project, "What was deployed before keeps serving.")
+    try await waitForLog(project, "The last deployment keeps serving.")
     #expect(try await client.version() == "2")
     _ = try writeFunctions(project, version: 3)
     try await waitFor("3", client)

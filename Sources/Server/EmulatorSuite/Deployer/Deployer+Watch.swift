@@ -1,4 +1,3 @@
-import StatusCodes
 import Deployment
 
 extension Deployer {
@@ -23,7 +22,7 @@ extension Deployer {
         report(.watched(line, isProblem: false))
       } catch {
         if (error as? DeploymentError)?.isBusy == true { return false }
-        report(.watched("\(StatusError.message(of: error))\n\(Self.keeps)", isProblem: true))
+        report(.watched(explanation(of: error), isProblem: true))
       }
     case .reload(let files):
       do {
@@ -32,7 +31,7 @@ extension Deployer {
         report(.watched(text, isProblem: false))
       } catch {
         if (error as? DeploymentError)?.isBusy == true { return false }
-        report(.watched("\(StatusError.message(of: error))\n\(Self.keeps)", isProblem: true))
+        report(.watched(explanation(of: error), isProblem: true))
       }
     case .pause(let files):
       report(
@@ -45,8 +44,6 @@ extension Deployer {
     }
     return true
   }
-
-  private static let keeps = "What was deployed before keeps serving."
 
   private static func names(_ files: [String]) -> String {
     let names = files.prefix(3).map { $0.split(separator: "/").last.map(String.init) ?? $0 }

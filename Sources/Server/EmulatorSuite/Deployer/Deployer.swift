@@ -32,12 +32,11 @@ struct Deployer: Sendable {
     }
   }
 
-  /// Serves the last deployment again; returns false if there is none or it does not start.
-  func restore() async -> Bool {
+  /// Serves the last deployment again, if there is one and it starts.
+  func restore() async {
     do {
-      guard let record = try await controller.restore() else { return false }
+      guard let record = try await controller.restore() else { return }
       _ = try await update(record)
-      return true
     } catch {
       fleet.unserved?.reason = """
         The last deployment could not be served, so its functions do not run. The log of the suite \
@@ -47,7 +46,6 @@ struct Deployer: Sendable {
         "The last deployment cannot be served",
         metadata: ["error": "\(StatusError.message(of: error))"]
       )
-      return false
     }
   }
 
@@ -69,10 +67,19 @@ struct Deployer: Sendable {
       report(DeployLine(.deployed, text))
       return nil
     } catch {
-      let text = StatusError.message(of: error)
+      let text = explanation(of: error)
       report(DeployLine(.failed, text))
       return text
     }
+  }
+
+  /// Returns the message of a failed deployment, which also says if an earlier one keeps serving.
+  func explanation(of error: any Error) -> String {
+    let message = StatusError.message(of: error)
+    // The other deployment decides what serves next.
+    let isBusy = (error as? DeploymentError)?.isBusy == true
+    guard !isBusy, fleet.unserved == nil, !fleet.endpoints.isEmpty else { return message }
+    return "\(message)\nThe last deployment keeps serving."
   }
 
   /// Deploys and returns a summary, with a line for each function whose events are affected.

@@ -17,7 +17,7 @@ extension Suite {
     let suite = description
     let deployer = deployer(parts, suite)
     let api = controlAPI(parts, deployer, suite)
-    let isRestored = await deployer.restore()
+    await deployer.restore()
     guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
     let missing = try await ServerFile.write(
@@ -36,7 +36,7 @@ extension Suite {
     report(.listening(suite))
     // The watch starts now, so that changes during the first build are noticed.
     let watch = await sourceWatch(project: suite.project)
-    let problem = await firstProblem(deployer, isRestored: isRestored)
+    let problem = await firstProblem(deployer)
     // A build that was interrupted by Ctrl-C has not failed.
     guard !Task.isCancelled else { return }
     report(.ready(suite, functions: api.functions(), problem: problem))
@@ -48,7 +48,7 @@ extension Suite {
   }
 
   /// Deploys the functions if the configuration asks for it; returns the error message.
-  private func firstProblem(_ deployer: Deployer, isRestored: Bool) async -> String? {
+  private func firstProblem(_ deployer: Deployer) async -> String? {
     guard let functions = configuration.firstFunctions else { return nil }
     let report = self.report
     let problem = await deployer.deploy(builds: functions.builds, isAsked: false) { line in
@@ -62,7 +62,7 @@ extension Suite {
     }
     // A deployment that was interrupted by Ctrl-C has not failed.
     if problem != nil, !Task.isCancelled { deployer.fleet.giveUpFirstDeployment() }
-    return problem.map { isRestored ? "\($0)\nThe last deployment keeps serving." : $0 }
+    return problem
   }
 
   private func deployer(_ parts: SuiteParts, _ suite: SuiteDescription) -> Deployer {

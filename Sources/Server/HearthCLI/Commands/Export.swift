@@ -6,13 +6,14 @@ import Foundation
 /// `hearth export`: writes the suite's data to a folder.
 struct Export: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Write all documents, users and vectors to a folder.",
+    abstract: "Write the project's documents and users, and all vectors, to a folder.",
     usage: "hearth export <folder> [--force] [<options>]",
     discussion: """
-      The documents are as they were at one moment, while writes continue. The folder appears in \
-      one step, when everything is on the disk; until then an earlier export there is untouched. \
-      It is laid out as Firebase's exports are, with one document a line in Firestore's JSON form, \
-      so that it can be read, compared and kept beside the code.
+      The documents of all databases of the suite's project are as they were at one moment, while \
+      writes continue; those of other projects are left out. The folder appears in one step, when \
+      everything is on the disk; until then an earlier export there is untouched. It is laid out \
+      as Firebase's exports are, with one document a line in Firestore's JSON form, so that it can \
+      be read, compared and kept beside the code.
 
         hearth export ./seed            a new folder
         hearth export ./seed --force    replaces the export that is there

@@ -36,7 +36,7 @@ struct Start: AsyncParsableCommand {
   )
   var data: String?
 
-  @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
+  @Flag(help: "Keep everything in a temporary folder, without --data, and remove it at the end.")
   var ephemeral = false
 
   @Flag(
@@ -151,6 +151,12 @@ struct Start: AsyncParsableCommand {
       )
     }
     try ProjectID.check(project)
+    if ephemeral, let data {
+      throw ValidationError(
+        "--ephemeral keeps everything in a temporary folder, so --data \(data) would not be used. "
+          + "Leave out one of the two; --import and --export-on-exit read and write other folders."
+      )
+    }
     guard exportOnExit != "" || importFolder != nil else {
       throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
     }
