@@ -195,6 +195,11 @@ def started_sample(folder):
         yield suite
 
 
+def started_psst():
+    """A suite that serves Psst as the files of this project say, without rules."""
+    return started(ROOT, "--no-build", "--no-rules", "--configuration", CONFIGURATION)
+
+
 def client(suite):
     """Google's client of the suite's Firestore."""
     os.environ["FIRESTORE_EMULATOR_HOST"] = suite.address("firestore")
@@ -203,7 +208,7 @@ def client(suite):
 
 @pytest.fixture(scope="session")
 def suite():
-    with started(ROOT, "--no-build", "--no-rules", "--configuration", CONFIGURATION) as suite:
+    with started_psst() as suite:
         yield suite
 
 

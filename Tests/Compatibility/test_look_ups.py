@@ -86,10 +86,11 @@ class Client:
 WAYS = ("commit", "transaction", "rest")
 
 
-@pytest.fixture(name="suite")
-def suite_with_rules(tmp_path):
-    (tmp_path / "firestore.rules").write_text(RULES, encoding="utf-8")
-    with conftest.started(tmp_path, "--no-functions") as suite:
+@pytest.fixture(name="suite", scope="module")
+def suite_with_rules(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rules")
+    (folder / "firestore.rules").write_text(RULES, encoding="utf-8")
+    with conftest.started(folder, "--no-functions") as suite:
         yield suite
 
 

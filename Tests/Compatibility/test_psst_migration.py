@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 import requests
-from conftest import token
+from conftest import client, started_psst, token
 from google.cloud import firestore
 
 ADMIN = "owner"
@@ -37,6 +37,18 @@ def call(suite, function, data, bearer=ADMIN):
     reply = suite.call(function, data, bearer)
     assert reply.status_code == 200, reply.text
     return reply.json()["result"]
+
+
+@pytest.fixture(scope="module")
+def suite():
+    """A suite of its own: a migration reads all chats, and the other tests leave thousands."""
+    with started_psst() as suite:
+        yield suite
+
+
+@pytest.fixture(scope="module")
+def db(suite):
+    return client(suite)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import queue
 import subprocess
 import sys
+import uuid
 
 import conftest
 import grpc
@@ -13,8 +14,6 @@ from google.cloud.firestore_v1.types import firestore, query
 from phones import Ended
 from web_channels import WebChannelStream
 
-DATABASE = f"projects/{conftest.PROJECT}/databases/(default)"
-DOCUMENTS = f"{DATABASE}/documents"
 RULES = """
 rules_version = '2';
 service cloud.firestore {
@@ -38,10 +37,13 @@ def value(plain):
 
 
 class Rules:
-    """A suite with a rules file of its own."""
+    """A project of a suite with a rules file."""
 
-    def __init__(self, suite, folder):
+    def __init__(self, suite, folder, project=conftest.PROJECT):
         self.suite = suite
+        self.project = project
+        self.database = f"projects/{project}/databases/(default)"
+        self.documents = f"{self.database}/documents"
         self.file = folder / "firestore.rules"
         self.origin = f"http://{suite.address('firestore')}"
         self.channel = grpc.insecure_channel(suite.address("firestore"))
@@ -49,46 +51,64 @@ class Rules:
     def put(self, path, **fields):
         body = {"fields": {name: value(field) for name, field in fields.items()}}
         reply = requests.patch(
-            f"{self.origin}/v1/{DOCUMENTS}/{path}", json=body, timeout=10,
+            f"{self.origin}/v1/{self.documents}/{path}", json=body, timeout=10,
             headers={"Authorization": "Bearer owner"})
         assert reply.status_code == 200, reply.text
 
     def get(self, path, uid):
         headers = {"Authorization": f"Bearer {conftest.token(uid)}"}
         return requests.get(
-            f"{self.origin}/v1/{DOCUMENTS}/{path}", headers=headers, timeout=10).status_code
+            f"{self.origin}/v1/{self.documents}/{path}", headers=headers, timeout=10).status_code
 
-    def upload(self, content, scope=f"projects/{conftest.PROJECT}", **options):
+    def upload(self, content, scope=None, **options):
         return requests.put(
-            f"{self.origin}/emulator/v1/{scope}:securityRules", timeout=10,
+            f"{self.origin}/emulator/v1/{scope or f'projects/{self.project}'}:securityRules", timeout=10,
             json={"rules": {"files": [{"name": "firestore.rules", "content": content}]}} | options)
 
-    def loaded(self, project=conftest.PROJECT):
+    def loaded(self, project=None):
         """The text of a project's rules."""
         reply = requests.get(
-            f"{self.origin}/emulator/v1/projects/{project}:securityRules", timeout=10)
+            f"{self.origin}/emulator/v1/projects/{project or self.project}:securityRules", timeout=10)
         assert reply.status_code == 200, reply.text
         return reply.json()["rules"]["files"][0]["content"]
 
-    def write(self, uid, project=conftest.PROJECT, database="(default)"):
+    def write(self, uid, project=None, database="(default)"):
         """The status of a user's write to a collection that only RULES's alice may write to."""
         return requests.patch(
-            f"{self.origin}/v1/projects/{project}/databases/{database}/documents/notes/w",
+            f"{self.origin}/v1/projects/{project or self.project}/databases/{database}/documents/notes/w",
             timeout=10, json={"fields": {"owner": value(uid)}},
             headers={"Authorization": f"Bearer {conftest.token(uid)}" if uid != "owner" else
                      "Bearer owner"}).status_code
 
     def listen(self, uid, target):
-        return Listener(self.channel, uid, target)
+        return Listener(self.channel, self.database, uid, target)
+
+    def document(self, path):
+        return firestore.Target(
+            documents=firestore.Target.DocumentsTarget(documents=[f"{self.documents}/{path}"]))
+
+    def collection(self, parent, name, **equal):
+        filters = [
+            query.StructuredQuery.Filter(field_filter=query.StructuredQuery.FieldFilter(
+                field=query.StructuredQuery.FieldReference(field_path=path), op="EQUAL",
+                value={"string_value": given}))
+            for path, given in equal.items()]
+        asked = query.StructuredQuery(
+            from_=[query.StructuredQuery.CollectionSelector(collection_id=name)])
+        if filters:
+            asked.where = filters[0]
+        return firestore.Target(query=firestore.Target.QueryTarget(
+            parent=f"{self.documents}/{parent}" if parent else self.documents,
+            structured_query=asked))
 
 
 class Listener:
     """One target of a user; `wait` reads until something has happened."""
 
-    def __init__(self, channel, uid, target):
+    def __init__(self, channel, database, uid, target):
         self.requests = queue.SimpleQueue()
         target.target_id = 2
-        self.requests.put(firestore.ListenRequest(database=DATABASE, add_target=target))
+        self.requests.put(firestore.ListenRequest(database=database, add_target=target))
         call = channel.stream_stream(
             "/google.firestore.v1.Firestore/Listen", firestore.ListenRequest.serialize,
             firestore.ListenResponse.deserialize)
@@ -116,30 +136,26 @@ class Listener:
         self.requests.put(None)
 
 
-def document(path):
-    return firestore.Target(
-        documents=firestore.Target.DocumentsTarget(documents=[f"{DOCUMENTS}/{path}"]))
-
-
-def collection(parent, name, **equal):
-    filters = [
-        query.StructuredQuery.Filter(field_filter=query.StructuredQuery.FieldFilter(
-            field=query.StructuredQuery.FieldReference(field_path=path), op="EQUAL",
-            value={"string_value": given}))
-        for path, given in equal.items()]
-    asked = query.StructuredQuery(
-        from_=[query.StructuredQuery.CollectionSelector(collection_id=name)])
-    if filters:
-        asked.where = filters[0]
-    return firestore.Target(query=firestore.Target.QueryTarget(
-        parent=f"{DOCUMENTS}/{parent}" if parent else DOCUMENTS, structured_query=asked))
-
-
 DENIED = grpc.StatusCode.PERMISSION_DENIED.value[0]
 
 
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rules")
+    (folder / "firestore.rules").write_text(RULES, encoding="utf-8")
+    with conftest.started(folder, "--no-functions") as suite:
+        yield suite, folder
+
+
 @pytest.fixture
-def rules(tmp_path):
+def rules(guarded):
+    """A project of the test's own, guarded by a file that stays as it is."""
+    return Rules(*guarded, project=f"demo-{uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def own_rules(tmp_path):
+    """A suite of the test's own, whose file may change."""
     (tmp_path / "firestore.rules").write_text(RULES, encoding="utf-8")
     with conftest.started(tmp_path, "--no-functions") as suite:
         yield Rules(suite, tmp_path)
@@ -147,7 +163,7 @@ def rules(tmp_path):
 
 def test_a_listener_of_a_document_loses_it_before_it_is_told_what_it_became(rules):
     rules.put("notes/1", owner="alice", text="mine")
-    listener = rules.listen("alice", document("notes/1"))
+    listener = rules.listen("alice", rules.document("notes/1"))
     listener.current()
     rules.put("notes/1", owner="bob", text="secret")
     assert listener.refusal() == DENIED
@@ -160,7 +176,7 @@ def test_a_listener_of_a_document_loses_it_before_it_is_told_what_it_became(rule
 
 def test_what_leaves_a_query_is_not_told_to_whom_it_no_longer_belongs(rules):
     rules.put("notes/1", owner="alice", text="mine")
-    listener = rules.listen("alice", collection("", "notes", owner="alice"))
+    listener = rules.listen("alice", rules.collection("", "notes", owner="alice"))
     listener.current()
     rules.put("notes/1", owner="bob", text="secret")
     listener.wait(lambda reply: reply.document_remove.document or reply.document_change.removed_target_ids)
@@ -171,7 +187,7 @@ def test_what_leaves_a_query_is_not_told_to_whom_it_no_longer_belongs(rules):
 def test_a_listener_loses_access_with_the_document_that_gave_it(rules):
     rules.put("rooms/r", members=["alice", "bob"])
     rules.put("rooms/r/messages/1", text="hello")
-    listener = rules.listen("alice", collection("rooms/r", "messages"))
+    listener = rules.listen("alice", rules.collection("rooms/r", "messages"))
     listener.current()
     rules.put("rooms/r", members=["bob"])
     rules.put("rooms/r/messages/2", text="secret")
@@ -182,7 +198,7 @@ def test_a_listener_loses_access_with_the_document_that_gave_it(rules):
 
 def test_a_listener_keeps_what_a_change_leaves_it(rules):
     rules.put("rooms/r", members=["alice", "bob"])
-    listener = rules.listen("alice", collection("rooms/r", "messages"))
+    listener = rules.listen("alice", rules.collection("rooms/r", "messages"))
     listener.current()
     rules.put("rooms/r", members=["alice"])
     rules.put("rooms/r/messages/2", text="news")
@@ -201,10 +217,10 @@ def test_a_web_page_listens_and_writes_as_its_user(rules):
 
     def listen(uid):
         stream = channel("Listen", firestore.ListenResponse, uid)
-        target = collection("rooms/r", "messages")
+        target = rules.collection("rooms/r", "messages")
         target.target_id = 2
         stream.send(firestore.ListenRequest.pb(
-            firestore.ListenRequest(database=DATABASE, add_target=target)))
+            firestore.ListenRequest(database=rules.database, add_target=target)))
         return stream
 
     def until_removed(stream):
@@ -228,10 +244,10 @@ def test_a_web_page_listens_and_writes_as_its_user(rules):
 
     def write(uid):
         stream = channel("Write", firestore.WriteResponse, uid)
-        stream.send(firestore.WriteRequest.pb(firestore.WriteRequest(database=DATABASE)))
+        stream.send(firestore.WriteRequest.pb(firestore.WriteRequest(database=rules.database)))
         token = stream.receive().stream_token
         stream.send(firestore.WriteRequest.pb(firestore.WriteRequest(stream_token=token, writes=[
-            {"update": {"name": f"{DOCUMENTS}/notes/w", "fields": {"owner": {"string_value": uid}}}}
+            {"update": {"name": f"{rules.documents}/notes/w", "fields": {"owner": {"string_value": uid}}}}
         ])))
         return stream.receive()
 
@@ -242,7 +258,7 @@ def test_a_web_page_listens_and_writes_as_its_user(rules):
 
 def test_a_listener_loses_access_when_rules_are_uploaded(rules):
     rules.put("notes/1", owner="alice")
-    listener = rules.listen("alice", document("notes/1"))
+    listener = rules.listen("alice", rules.document("notes/1"))
     listener.current()
     closed = RULES.replace("resource.data.owner == request.auth.uid", "false")
     assert rules.upload(closed).status_code == 200
@@ -250,21 +266,21 @@ def test_a_listener_loses_access_when_rules_are_uploaded(rules):
     listener.close()
 
 
-def test_a_changed_file_is_in_force_and_a_broken_one_is_not(rules):
-    rules.put("notes/1", owner="alice")
-    assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
-    rules.file.write_text(RULES.replace("== request.auth.uid", "!= 'x'"), encoding="utf-8")
-    conftest.until(lambda: rules.get("notes/1", "bob") == 200, "the change is not taken")
-    rules.file.write_text("service cloud.firestore {", encoding="utf-8")
-    rules.file.write_text(RULES + "\n// again", encoding="utf-8")
-    conftest.until(lambda: rules.get("notes/1", "bob") == 403, "the file is not read again")
+def test_a_changed_file_is_in_force_and_a_broken_one_is_not(own_rules):
+    own_rules.put("notes/1", owner="alice")
+    assert own_rules.get("notes/1", "alice") == 200 and own_rules.get("notes/1", "bob") == 403
+    own_rules.file.write_text(RULES.replace("== request.auth.uid", "!= 'x'"), encoding="utf-8")
+    conftest.until(lambda: own_rules.get("notes/1", "bob") == 200, "the change is not taken")
+    own_rules.file.write_text("service cloud.firestore {", encoding="utf-8")
+    own_rules.file.write_text(RULES + "\n// again", encoding="utf-8")
+    conftest.until(lambda: own_rules.get("notes/1", "bob") == 403, "the file is not read again")
 
 
-def test_a_listener_loses_access_when_the_file_changes(rules):
-    rules.put("notes/1", owner="alice")
-    listener = rules.listen("alice", document("notes/1"))
+def test_a_listener_loses_access_when_the_file_changes(own_rules):
+    own_rules.put("notes/1", owner="alice")
+    listener = own_rules.listen("alice", own_rules.document("notes/1"))
     listener.current()
-    rules.file.write_text(
+    own_rules.file.write_text(
         RULES.replace("resource.data.owner == request.auth.uid", "false"), encoding="utf-8")
     assert listener.refusal() == DENIED
     listener.close()
@@ -278,29 +294,29 @@ def test_an_upload_with_a_mistake_says_where_and_leaves_the_former_rules(rules):
     assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
 
 
-def test_the_file_guards_every_project(rules):
+def test_the_file_guards_every_project(own_rules):
     for project in (conftest.PROJECT, "demo-second"):
-        assert rules.write("alice", project) == 200
-        assert rules.write("bob", project) == 403
-        assert rules.write("bob", project, "other") == 403
-        assert rules.write("owner", project) == 200
-        assert rules.loaded(project) == RULES
+        assert own_rules.write("alice", project) == 200
+        assert own_rules.write("bob", project) == 403
+        assert own_rules.write("bob", project, "other") == 403
+        assert own_rules.write("owner", project) == 200
+        assert own_rules.loaded(project) == RULES
 
 
-def test_uploaded_rules_go_before_the_file_for_their_project(rules):
+def test_uploaded_rules_go_before_the_file_for_their_project(own_rules):
     bobs = RULES.replace("'alice'", "'bob'")
-    assert rules.upload(bobs, "projects/demo-second").status_code == 200
-    assert rules.loaded("demo-second") == bobs and rules.loaded() == RULES
-    assert rules.write("bob", "demo-second") == 200 and rules.write("alice", "demo-second") == 403
-    assert rules.write("alice") == 200 and rules.write("bob") == 403
+    assert own_rules.upload(bobs, "projects/demo-second").status_code == 200
+    assert own_rules.loaded("demo-second") == bobs and own_rules.loaded() == RULES
+    assert own_rules.write("bob", "demo-second") == 200 and own_rules.write("alice", "demo-second") == 403
+    assert own_rules.write("alice") == 200 and own_rules.write("bob") == 403
     # A change of the file concerns all others, and the suite's own project whatever it had.
-    assert rules.upload(bobs).status_code == 200
-    assert rules.write("bob") == 200
-    rules.file.write_text(RULES.replace("'alice'", "'carol'"), encoding="utf-8")
-    conftest.until(lambda: rules.write("carol") == 200, "the change is not taken")
-    assert rules.write("bob") == 403
-    assert rules.write("bob", "demo-second") == 200 and rules.write("carol", "demo-second") == 403
-    assert rules.write("carol", "demo-third") == 200
+    assert own_rules.upload(bobs).status_code == 200
+    assert own_rules.write("bob") == 200
+    own_rules.file.write_text(RULES.replace("'alice'", "'carol'"), encoding="utf-8")
+    conftest.until(lambda: own_rules.write("carol") == 200, "the change is not taken")
+    assert own_rules.write("bob") == 403
+    assert own_rules.write("bob", "demo-second") == 200 and own_rules.write("carol", "demo-second") == 403
+    assert own_rules.write("carol", "demo-third") == 200
 
 
 @pytest.mark.parametrize("content", ["", " \n", "// later\n", "rules_version = '2';\n"])
@@ -470,27 +486,27 @@ def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path, cont
     assert complaint in ended.stderr
 
 
-def test_a_refusal_is_explained_with_the_values_that_decided(rules):
-    rules.put("notes/1", owner="alice")
-    assert rules.get("notes/1", "bob") == 403
-    told = rules.suite.cli("rules", "explain", "--denied").stdout
+def test_a_refusal_is_explained_with_the_values_that_decided(own_rules):
+    own_rules.put("notes/1", owner="alice")
+    assert own_rules.get("notes/1", "bob") == 403
+    told = own_rules.suite.cli("rules", "explain", "--denied").stdout
     assert "get notes/1  denied" in told
     assert "resource.data.owner = 'alice'" in told and "request.auth.uid = 'bob'" in told
-    other = DOCUMENTS.replace("(default)", "other")
+    other = own_rules.documents.replace("(default)", "other")
     reply = requests.get(
-        f"{rules.origin}/v1/{other}/notes/1", timeout=10,
+        f"{own_rules.origin}/v1/{other}/notes/1", timeout=10,
         headers={"Authorization": f"Bearer {conftest.token('bob')}"})
     assert reply.status_code == 403
-    told = rules.suite.cli("rules", "explain", "--limit", "1").stdout
+    told = own_rules.suite.cli("rules", "explain", "--limit", "1").stdout
     assert "get notes/1 in database other  denied" in told
 
 
-def test_coverage_counts_what_was_asked(rules):
-    rules.put("notes/1", owner="alice")
+def test_coverage_counts_what_was_asked(own_rules):
+    own_rules.put("notes/1", owner="alice")
     for uid in ("alice", "bob", "bob"):
-        rules.get("notes/1", uid)
+        own_rules.get("notes/1", uid)
     reply = requests.get(
-        f"{rules.origin}/emulator/v1/projects/{conftest.PROJECT}:ruleCoverage", timeout=10)
+        f"{own_rules.origin}/emulator/v1/projects/{conftest.PROJECT}:ruleCoverage", timeout=10)
     counts = {
         json.dumps(entry["value"]): entry["count"] for entry in reply.json()["report"][0]["values"]}
     assert counts == {'{"boolValue": true}': 1, '{"boolValue": false}': 2}
@@ -504,8 +520,8 @@ def test_every_document_of_a_request_is_decided(rules):
 
     def batch_get(*names):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:batchGet", timeout=10,
-            json={"documents": [f"{DOCUMENTS}/notes/{name}" for name in names]},
+            f"{rules.origin}/v1/{rules.documents}:batchGet", timeout=10,
+            json={"documents": [f"{rules.documents}/notes/{name}" for name in names]},
             headers={"Authorization": f"Bearer {conftest.token('alice')}"}).status_code
 
     assert batch_get("hers") == 200
@@ -526,9 +542,9 @@ service cloud.firestore {
 
     def commit(*writes):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:commit", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:commit", timeout=10,
             json={"writes": [
-                {"update": {"name": f"{DOCUMENTS}/{path}", "fields": {"owner": value(owner)}}} | more
+                {"update": {"name": f"{rules.documents}/{path}", "fields": {"owner": value(owner)}}} | more
                 for path, owner, more in writes]},
             headers={"Authorization": f"Bearer {conftest.token('bob')}"}).status_code
 
@@ -562,9 +578,9 @@ service cloud.firestore {
 
     def commit(*writes):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:commit", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:commit", timeout=10,
             json={"writes": [
-                {"update": {"name": f"{DOCUMENTS}/{path}", "fields": {"owner": value(owner)}}}
+                {"update": {"name": f"{rules.documents}/{path}", "fields": {"owner": value(owner)}}}
                 for path, owner in writes]},
             headers={"Authorization": f"Bearer {conftest.token('bob')}"}).status_code
 
@@ -586,14 +602,14 @@ service cloud.firestore {{
     match /many/{{id}} {{ allow read, write: if {looks}; }}
   }}
 }}""").status_code == 200
-    names = [f"{DOCUMENTS}/many/m{number}" for number in range(count)]
+    names = [f"{rules.documents}/many/m{number}" for number in range(count)]
     headers = {"Authorization": f"Bearer {conftest.token('bob')}"}
     for verb, body in [
             ("batchGet", {"documents": names}),
             ("commit", {"writes": [{"update": {"name": name}} for name in names]}),
             ("batchGet", {"documents": names})]:
         reply = requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:{verb}", json=body, headers=headers, timeout=10)
+            f"{rules.origin}/v1/{rules.documents}:{verb}", json=body, headers=headers, timeout=10)
         assert reply.status_code == status, (verb, reply.text)
 
 
@@ -606,7 +622,7 @@ def test_rules_look_at_ten_documents_for_a_query_of_several_alternatives(rules):
 
     def query_of(*owners):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:runQuery", timeout=10,
             headers={"Authorization": f"Bearer {conftest.token('bob')}"},
             json={"structuredQuery": {
                 "from": [{"collectionId": "notes"}],
@@ -631,7 +647,7 @@ service cloud.firestore {
 
     def query_of(name, everywhere):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:runQuery", timeout=10,
             headers={"Authorization": f"Bearer {conftest.token('bob')}"},
             json={"structuredQuery": {
                 "from": [{"collectionId": name, "allDescendants": everywhere}]}}).status_code
@@ -657,9 +673,9 @@ service cloud.firestore {
 
     def commit(path, *transforms):
         return requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:commit", headers=headers, timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:commit", headers=headers, timeout=10,
             json={"writes": [{
-                "update": {"name": f"{DOCUMENTS}/{path}"}, "updateTransforms": list(transforms)}]}).status_code
+                "update": {"name": f"{rules.documents}/{path}"}, "updateTransforms": list(transforms)}]}).status_code
 
     assert commit("past/1") == 403
     assert rules.get("past/1", "bob") == 403
@@ -667,20 +683,20 @@ service cloud.firestore {
     assert rules.get("now/1", "bob") == 200
     for collection_id, status in [("past", 403), ("now", 200)]:
         reply = requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", headers=headers, timeout=10,
+            f"{rules.origin}/v1/{rules.documents}:runQuery", headers=headers, timeout=10,
             json={"structuredQuery": {"from": [{"collectionId": collection_id}]}})
         assert reply.status_code == status
 
 
 def test_rules_of_a_database_go_before_those_of_its_project(rules):
     reply = requests.put(
-        f"{rules.origin}/emulator/v1/{DATABASE}:securityRules", timeout=10,
+        f"{rules.origin}/emulator/v1/{rules.database}:securityRules", timeout=10,
         json={"rules": {"files": [{"name": "f.rules", "content": RULES.replace("'alice'", "'bob'")}]}})
     assert reply.status_code == 200, reply.text
 
     def write(uid, database):
         return requests.patch(
-            f"{rules.origin}/v1/{DOCUMENTS.replace('(default)', database)}/notes/1", timeout=10,
+            f"{rules.origin}/v1/{rules.documents.replace('(default)', database)}/notes/1", timeout=10,
             json={"fields": {"owner": value(uid)}},
             headers={"Authorization": f"Bearer {conftest.token(uid)}"}).status_code
 
@@ -694,7 +710,7 @@ def test_a_patch_answers_only_what_was_written_to_whom_may_not_read(rules):
 
     def patch(uid):
         return requests.patch(
-            f"{rules.origin}/v1/{DOCUMENTS}/notes/n?updateMask.fieldPaths=title", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}/notes/n?updateMask.fieldPaths=title", timeout=10,
             json={"fields": {"title": value("new")}},
             headers={"Authorization": f"Bearer {conftest.token(uid)}"})
 
@@ -710,15 +726,15 @@ def test_a_read_of_the_past_is_decided_by_the_documents_of_that_time(rules):
     rules.put("rooms/r", members=["bob"])
     rules.put("rooms/r/messages/m", text="then")
     read_time = requests.post(
-        f"{rules.origin}/v1/{DOCUMENTS}:batchGet", timeout=10,
-        json={"documents": [f"{DOCUMENTS}/rooms/r"]},
+        f"{rules.origin}/v1/{rules.documents}:batchGet", timeout=10,
+        json={"documents": [f"{rules.documents}/rooms/r"]},
         headers={"Authorization": "Bearer owner"}).json()[0]["readTime"]
     rules.put("rooms/r", members=["carol"])
     rules.put("rooms/r/messages/m", text="now")
 
     def read(uid, **params):
         return requests.get(
-            f"{rules.origin}/v1/{DOCUMENTS}/rooms/r/messages/m", timeout=10, params=params,
+            f"{rules.origin}/v1/{rules.documents}/rooms/r/messages/m", timeout=10, params=params,
             headers={"Authorization": f"Bearer {conftest.token(uid)}"})
 
     assert read("bob").status_code == 403
@@ -735,5 +751,5 @@ def test_only_the_administrator_lists_collections_and_writes_batches(rules):
             "orderBy": [{"field": {"fieldPath": "__name__"}}]},
             "partitionCount": 2} if verb == ":partitionQuery" else {}
         reply = requests.post(
-            f"{rules.origin}/v1/{DOCUMENTS}{verb}", json=body, headers=headers, timeout=10)
+            f"{rules.origin}/v1/{rules.documents}{verb}", json=body, headers=headers, timeout=10)
         assert reply.status_code == 403, (verb, reply.text)
