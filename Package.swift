@@ -484,7 +484,11 @@ func starter() -> [Target] {
 /// Returns the stand-ins for external systems in tests.
 func testSupport() -> [Target] {
   [
-    module("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
+    module(
+      "TestSupport",
+      in: "Tests",
+      ["DocumentModel", "OutboundHTTP", "StorageEngine", "Logging"]
+    ),
     module("DiskSimulation", in: "Tests", ["LibC", "CSQLite", "TestSupport"]),
     module("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
     module("OpenAIStub", in: "Tests", ["OutboundHTTP"]),

@@ -1,6 +1,5 @@
 import AuthAccounts
 import Cryptography
-import DocumentModel
 import EventLog
 import Foundation
 import HTTPMessages
@@ -10,7 +9,6 @@ import Identity
 import Logging
 import NIOCore
 import StorageEngine
-import Synchronization
 import TestSupport
 
 @testable import AuthEmulator
@@ -20,28 +18,21 @@ final class AuthFixture: Sendable {
   let storage = FaultyStorage()
   let store: AccountStore
   let service: AuthService
-  private let clock: ManualTime
-
-  /// A time that tests advance.
-  final class ManualTime: Sendable {
-    let seconds = Mutex<Int64>(1_700_000_000)
-  }
+  private let clock = WallClock()
 
   init(blockingFunctions: any BlockingFunctions = NoBlockingFunctions()) {
-    let clock = ManualTime()
-    self.clock = clock
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     store = AccountStore(
       storage: storage,
       tailer: EventTailer(storage: storage, logger: logger),
       project: "demo-test",
-      now: { Timestamp(microseconds: clock.seconds.withLock { $0 } * 1_000_000) }
+      now: clock.now
     )
     service = AuthService(store: store, blockingFunctions: blockingFunctions, logger: logger)
   }
 
   func passSeconds(_ seconds: Int64) {
-    clock.seconds.withLock { $0 += seconds }
+    clock.advance(by: .seconds(seconds))
   }
 
   /// A response whose body is a JSON object.

@@ -4,7 +4,6 @@ import Logging
 import QueryEngine
 import StatusCodes
 import StorageEngine
-import Synchronization
 import TestSupport
 
 @testable import DocumentStore
@@ -18,19 +17,7 @@ final class StoreFixture: Sendable {
   let clock = ManualClock()
   let queryRunner: QueryRunner
   let store: DocumentDatabase
-  private let wall: WallClock
-
-  /// A wall clock that tests set.
-  final class WallClock: Sendable {
-    let state = Mutex((time: Int64(1_700_000_000_000_000), step: Int64(1000)))
-
-    func now() -> Timestamp {
-      state.withLock { state in
-        state.time += state.step
-        return Timestamp(microseconds: state.time)
-      }
-    }
-  }
+  private let wall = WallClock(step: .milliseconds(1))
 
   init(
     storage: FaultyStorage = FaultyStorage(),
@@ -40,8 +27,6 @@ final class StoreFixture: Sendable {
     exceededAdvice: @escaping @Sendable () -> String? = { nil }
   ) {
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let wall = WallClock()
-    self.wall = wall
     self.storage = storage
     queryRunner = QueryRunner(logger: logger)
     store = DocumentDatabase(
@@ -60,12 +45,12 @@ final class StoreFixture: Sendable {
 
   /// Sets the wall clock and stops it.
   func stopWallClock(at time: Timestamp) {
-    wall.state.withLock { $0 = (time.microseconds, 0) }
+    wall.stop(at: time)
   }
 
   /// Moves the wall clock forward.
   func passWallClock(_ seconds: Int64) {
-    wall.state.withLock { $0.time += seconds * 1_000_000 }
+    wall.advance(by: .seconds(seconds))
   }
 
   @discardableResult

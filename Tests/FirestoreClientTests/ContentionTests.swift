@@ -1,6 +1,7 @@
 import InvocationContext
 import OutboundHTTP
 import Synchronization
+import TestSupport
 import Testing
 @testable import FirestoreClient
 

@@ -1,5 +1,6 @@
 import DocumentModel
 @testable import FirestoreClient
+import TestSupport
 import Testing
 
 @Suite("Fields of writes")

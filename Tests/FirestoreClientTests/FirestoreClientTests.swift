@@ -1,7 +1,7 @@
 @testable import FirestoreClient
 import GoogleAccess
 import OutboundHTTP
-import Synchronization
+import TestSupport
 import Testing
 
 private let settings = FirestoreSettings(project: "p", endpoint: "http://h:1")
@@ -436,13 +436,6 @@ struct TransactionTests {
     }
     #expect(error?.code == .invalidArgument)
   }
-}
-
-/// The record of a client's waits.
-final class WaitLog: Sendable {
-  private let waits = Mutex<[Duration]>([])
-  var all: [Duration] { waits.withLock { $0 } }
-  func add(_ wait: Duration) { waits.withLock { $0.append(wait) } }
 }
 
 @Suite("A database without an environment")

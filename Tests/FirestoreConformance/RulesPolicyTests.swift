@@ -45,12 +45,9 @@ struct RulesPolicyTests {
     func load(_ condition: String) throws {
       let ruleset = try Ruleset(
         name: "f.rules",
-        content: """
-          rules_version = '2';
-          service cloud.firestore {
-            match /databases/{database}/documents/t/{id} { allow get, write: if \(condition); }
-          }
-          """
+        content: SampleRules.documents(
+          "match /t/{id} { allow get, write: if \(condition); }"
+        )
       )
       policy.load(ruleset, for: .project(RulesPolicyTests.database.project))
     }
@@ -250,13 +247,7 @@ struct RulesPolicyTests {
 
   /// Rules that allow everything, with a comment that makes them as long as rules can be.
   private func longRules() throws -> Ruleset {
-    let text = """
-      rules_version = '2';
-      service cloud.firestore {
-        match /databases/{database}/documents/t/{id} { allow get, write; }
-      }
-      //
-      """
+    let text = SampleRules.documents("match /t/{id} { allow get, write; }") + "//"
     let padding = String(repeating: "x", count: Ruleset.bytesMax - text.utf8.count)
     return try Ruleset(name: "f.rules", content: text + padding)
   }

@@ -8,7 +8,6 @@ import Invocation
 import InvocationContext
 import NIOCore
 import OutboundHTTP
-import Synchronization
 import Testing
 import TestSupport
 
@@ -114,23 +113,9 @@ struct TaskTests {
   }
 }
 
-/// A server that records its requests and sends a scripted response.
-private final class ScriptedServer: HTTPTransport {
-  private let sent = Mutex<[OutboundRequest]>([])
-  private let status: Int
-  private let body: String
-
-  init(_ status: Int = 200, _ body: String = "{}") {
-    self.status = status
-    self.body = body
-  }
-
-  var requests: [OutboundRequest] { sent.withLock { $0 } }
-
-  func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-    sent.withLock { $0.append(request) }
-    return OutboundResponse(status: status, body: Array(body.utf8))
-  }
+/// Returns a server that gives each request the same response.
+private func answering(_ status: Int = 200, _ body: String = "{}") -> ScriptedHTTP {
+  ScriptedHTTP { _ in OutboundResponse(status: status, body: Array(body.utf8)) }
 }
 
 /// Credentials with fixed strings.
@@ -151,7 +136,7 @@ struct EnqueueTests {
   private let now = Timestamp("2026-07-01T12:00:00Z") ?? Timestamp(microseconds: 0)
 
   private func enqueuer(
-    _ server: ScriptedServer,
+    _ server: ScriptedHTTP,
     _ environment: [String: String]? = nil,
     _ tokens: (any AccessTokenSource)? = nil
   ) -> CloudTasksEnqueuer {
@@ -194,7 +179,7 @@ struct EnqueueTests {
 
   @Test("A task goes to the emulator as firebase-admin sends it, and the id comes back")
   func emulated() async throws {
-    let server = ScriptedServer(
+    let server = answering(
       200,
       #"{"name":"projects/demo-p/locations/us-central1/queues/work/tasks/t77"}"#
     )
@@ -223,7 +208,7 @@ struct EnqueueTests {
 
   @Test("An id, a delay, a time and a deadline are sent; the region is the app's")
   func options() async throws {
-    let server = ScriptedServer()
+    let server = answering()
     let queueing = TaskQueueing(
       enqueuer: enqueuer(server),
       options: ["work": FunctionOptions(region: "europe-west1", dates: .millisecondsSince1970)]
@@ -254,7 +239,7 @@ struct EnqueueTests {
 
   @Test("In production the token is an OAuth token and the queue calls the function's address")
   func production() async throws {
-    let server = ScriptedServer()
+    let server = answering()
     let enqueuer = enqueuer(server, ["GOOGLE_CLOUD_PROJECT": "p"], Words())
     _ = try await TaskQueueing.$current.withValue(TaskQueueing(enqueuer: enqueuer)) {
       try await work.enqueue(Job(n: 1))
@@ -272,7 +257,7 @@ struct EnqueueTests {
   }
 
   private func error(
-    _ server: ScriptedServer = ScriptedServer(),
+    _ http: ScriptedHTTP = answering(),
     _ environment: [String: String]? = nil,
     _ body: (OnTaskDispatched<Job>) async throws -> Void
   ) async throws -> TaskQueueError? {
@@ -287,14 +272,14 @@ struct EnqueueTests {
 
   @Test("An id in use is alreadyExists; other refusals keep the queue's code and words")
   func refused() async throws {
-    let conflict = try await error(ScriptedServer(409)) {
+    let conflict = try await error(answering(409)) {
       try await $0.enqueue(Job(n: 1), id: "a")
     }
     let reported = try await error(
-      ScriptedServer(429, #"{"error":{"status":"RESOURCE_EXHAUSTED","message":"full"}}"#)
+      answering(429, #"{"error":{"status":"RESOURCE_EXHAUSTED","message":"full"}}"#)
     ) { try await $0.enqueue(Job(n: 1)) }
-    let bare = try await error(ScriptedServer(503, "down")) { try await $0.enqueue(Job(n: 1)) }
-    let gone = try await error(ScriptedServer(404)) { try await $0.delete(id: "a") }
+    let bare = try await error(answering(503, "down")) { try await $0.enqueue(Job(n: 1)) }
+    let gone = try await error(answering(404)) { try await $0.delete(id: "a") }
 
     #expect(conflict?.code == .alreadyExists)
     #expect(conflict?.message.contains("the id a is or was") == true)
@@ -305,7 +290,7 @@ struct EnqueueTests {
 
   @Test("What no queue would take is refused before it is sent, and so is a missing setting")
   func invalid() async throws {
-    let server = ScriptedServer()
+    let server = answering()
     let bodies: [(OnTaskDispatched<Job>) async throws -> Void] = [
       { try await $0.enqueue(Job(n: 1), id: "a/b") },
       { try await $0.enqueue(Job(n: 1), id: "") },
@@ -331,7 +316,7 @@ struct EnqueueTests {
 
   @Test("A function's tasks go to its host's queues, with the app's options, from every task in it")
   func withinAFunction() async throws {
-    let server = ScriptedServer()
+    let server = answering()
     let work = work
     let app = FunctionsApp(defaults: .init(region: "asia-east1")) {
       work

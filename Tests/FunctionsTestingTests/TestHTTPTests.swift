@@ -1,4 +1,5 @@
 import FunctionsTesting
+import TestSupport
 import Testing
 
 @Suite("HTTP to the outside")
@@ -147,17 +148,11 @@ struct TestHTTPTests {
     }
   }
 
-  /// A transport that responds to each request with the request's URL.
-  private struct Echo: HTTPTransport {
-    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-      OutboundResponse(status: 200, body: Array(request.url.utf8))
-    }
-  }
-
   @Test("A transport mounted at an address gets what is below it, and nothing else")
   func mounted() async throws {
     try await withFunctions(sending) { suite in
-      suite.http.mount(Echo(), at: "https://echo.test/v1/")
+      let echo = ScriptedHTTP { OutboundResponse(status: 200, body: Array($0.url.utf8)) }
+      suite.http.mount(echo, at: "https://echo.test/v1/")
       suite.http.on("GET", "https://echo.test/v1/fixed").respond(body: "fixed")
       for (url, text) in [
         ("https://echo.test/v1/a?b", "https://echo.test/v1/a?b"),

@@ -1,6 +1,7 @@
 import FunctionsRuntime
 import FunctionsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Users of a suite: sign-up, events, decisions and administration, all in this process.
@@ -118,14 +119,13 @@ struct UserTests {
   func rules() async throws {
     try await withFunctions(idle) { suite in
       try suite.loadRules(
-        """
-        rules_version = '2';
-        service cloud.firestore {
-          match /databases/{database}/documents/users/{uid} {
+        SampleRules.documents(
+          """
+          match /users/{uid} {
             allow write: if request.auth.uid == uid && request.auth.token.email == 't@e.example';
           }
-        }
-        """
+          """
+        )
       )
       let tina = try await suite.signUp(email: "t@e.example")
       let other = try await suite.signUp(email: "o@e.example")

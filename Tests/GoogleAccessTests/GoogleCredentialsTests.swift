@@ -8,8 +8,9 @@ import TestSupport
 
 @Suite("Google credentials")
 struct GoogleCredentialsTests {
-  private let server = TokenServer()
-  private let time = TestTime()
+  private let server = ScriptedHTTP.tokenServer()
+  private let clock = WallClock(secondsSince1970: 1_795_244_400)
+  private let waits = WaitLog()
 
   private func credentials(
     _ source: CredentialsSource = .metadataServer("metadata.test")
@@ -17,8 +18,8 @@ struct GoogleCredentialsTests {
     GoogleCredentials(
       source: source,
       http: server,
-      now: { [time] in time.now },
-      sleep: { [time] in time.sleep($0) }
+      now: clock.date,
+      sleep: waits.add
     )
   }
 
@@ -52,7 +53,7 @@ struct GoogleCredentialsTests {
 
     let tokens = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<8 { group.addTask { try await credentials.token() } }
-      await server.heldRequest()
+      await server.wait(for: 1)
       server.release()
       return try await group.reduce(into: []) { $0.append($1) }
     }
@@ -69,7 +70,7 @@ struct GoogleCredentialsTests {
     server.hold()
 
     let leader = Task { try await credentials.token() }
-    await server.heldRequest()
+    await server.wait(for: 1)
     let follower = Task { try await credentials.token() }
     leader.cancel()
     server.release()
@@ -84,15 +85,16 @@ struct GoogleCredentialsTests {
     let credentials = credentials()
     #expect(try await credentials.token() == "token-1")
 
-    time.advance(seconds: 3600 - 226)
+    clock.advance(by: .seconds(3600 - 226))
     #expect(try await credentials.token() == "token-1")
-    time.advance(seconds: 2)
-    server.fail(.status(503, ""), .status(503, ""), .status(503, ""), .status(503, ""))
+    clock.advance(by: .seconds(2))
+    let refusal = ScriptedHTTP.json("", status: 503)
+    server.add(refusal, refusal, refusal, refusal)
     #expect(try await credentials.token() == "token-1")
     #expect(server.requests.count == 5)
     #expect(try await credentials.token() == "token-1")
     #expect(server.requests.count == 5)
-    time.advance(seconds: 10)
+    clock.advance(by: .seconds(10))
     #expect(try await credentials.token() == "token-2")
   }
 
@@ -109,16 +111,16 @@ struct GoogleCredentialsTests {
 
   @Test("What passes is tried again with growing waits, and then reported")
   func backOff() async throws {
-    server.fail(.status(500, ""), .noAnswer(.timedOut), .status(429, ""))
-    #expect(try await credentials().token() == "token-1")
-    #expect(time.waits == [.milliseconds(200), .milliseconds(400), .milliseconds(800)])
-
-    server.fail(
-      .noAnswer(.cannotConnect),
-      .noAnswer(.cannotConnect),
-      .noAnswer(.cannotConnect),
-      .noAnswer(.cannotConnect)
+    server.add(
+      ScriptedHTTP.json("", status: 500),
+      .failure(OutboundHTTPError(.timedOut, "h: no")),
+      ScriptedHTTP.json("", status: 429)
     )
+    #expect(try await credentials().token() == "token-1")
+    #expect(waits.all == [.milliseconds(200), .milliseconds(400), .milliseconds(800)])
+
+    let absence = ScriptedHTTP.Answer.failure(OutboundHTTPError(.cannotConnect, "h: no"))
+    server.add(absence, absence, absence, absence)
     let error = await #expect(throws: StatusError.self) { try await credentials().token() }
     #expect(error?.statusCode == .failedPrecondition)
     #expect(error?.statusMessage.contains("the metadata server metadata.test does not") == true)
@@ -127,8 +129,11 @@ struct GoogleCredentialsTests {
 
   @Test("A refusal is reported at once, in the endpoint's words")
   func refusal() async throws {
-    server.fail(
-      .status(400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#)
+    server.add(
+      ScriptedHTTP.json(
+        #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#,
+        status: 400
+      )
     )
 
     let error = await #expect(throws: StatusError.self) { try await credentials().token() }

@@ -27,7 +27,7 @@ final class SignedTokens: Sendable {
   }()
 
   private let state: Mutex<State>
-  let time = Mutex(1_800_000_000.0)
+  private let clock = WallClock(secondsSince1970: 1_800_000_000)
 
   init(publishing keys: [String] = ["k1"]) {
     state = Mutex(State(published: keys))
@@ -39,13 +39,13 @@ final class SignedTokens: Sendable {
   /// Publishes JSON Web Keys beside the issuer's own.
   func publish(others: [String]) { state.withLock { $0.others = others } }
   func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
-  func advance(by seconds: Double) { time.withLock { $0 += seconds } }
+  func advance(by seconds: Int) { clock.advance(by: .seconds(seconds)) }
 
   var signingKeys: SigningKeys {
     SigningKeys(url: "https://keys.example", now: now) { _ in try self.answer() }
   }
 
-  var now: @Sendable () -> Double { { self.time.withLock { $0 } } }
+  var now: @Sendable () -> Double { { self.clock.date().timeIntervalSince1970 } }
 
   private func answer() throws -> SigningKeys.Answer {
     try state.withLock { state in

@@ -5,6 +5,7 @@ import OutboundHTTP
 import PsstModels
 import StatusCodes
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PsstServices
@@ -12,36 +13,15 @@ import Testing
 /// The assistant and the callables, as the app uses them over HTTP.
 @Suite("Assistant service")
 struct AIServiceTests {
-  /// A server of callables whose responses are scripted.
-  private final class Functions: HTTPTransport {
-    typealias Answer = Result<OutboundResponse, OutboundHTTPError>
-    private let state: Mutex<(answers: [Answer], requests: [OutboundRequest])>
-
-    init(_ answers: [Answer]) { state = Mutex((answers, [])) }
-
-    var requests: [OutboundRequest] { state.withLock { $0.requests } }
-
-    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-      try state.withLock { state in
-        state.requests.append(request)
-        guard !state.answers.isEmpty else { throw OutboundHTTPError(.failed, "no more answers") }
-        return try state.answers.removeFirst().get()
-      }
-    }
-
-    static func answer(_ json: String, _ status: Int = 200) -> Answer {
-      .success(OutboundResponse(status: status, body: Array(json.utf8)))
-    }
-
-    static func events(_ text: String) -> Answer {
-      .success(
-        OutboundResponse(
-          status: 200,
-          headers: ["content-type": "text/event-stream; charset=utf-8"],
-          body: Array(text.utf8)
-        )
+  /// Returns the answer of a callable that streams.
+  private static func events(_ text: String) -> ScriptedHTTP.Answer {
+    .success(
+      OutboundResponse(
+        status: 200,
+        headers: ["content-type": "text/event-stream; charset=utf-8"],
+        body: Array(text.utf8)
       )
-    }
+    )
   }
 
   /// Tokens that are renewed when the server refuses them.
@@ -51,7 +31,7 @@ struct AIServiceTests {
     }
   }
 
-  private static func service(_ functions: Functions) -> AIService {
+  private static func service(_ functions: ScriptedHTTP) -> AIService {
     AIService(
       firestore: Firestore(FirestoreSettings(project: "p", endpoint: "http://none.test")),
       uid: "tina",
@@ -72,10 +52,10 @@ struct AIServiceTests {
 
   @Test("A question has an id of its own, and its answer is read whole")
   func ask() async throws {
-    let functions = Functions([
-      Functions.answer(#"{"result":\#(Self.reply)}"#),
-      Functions.answer(#"{"result":\#(Self.reply)}"#),
-      Functions.answer(#"{"result":\#(Self.reply)}"#),
+    let functions = ScriptedHTTP([
+      ScriptedHTTP.json(#"{"result":\#(Self.reply)}"#),
+      ScriptedHTTP.json(#"{"result":\#(Self.reply)}"#),
+      ScriptedHTTP.json(#"{"result":\#(Self.reply)}"#),
     ])
     let service = Self.service(functions)
     let reply = try await service.chatWithAI("Who?", conversationID: "c1")
@@ -99,8 +79,8 @@ struct AIServiceTests {
   @Test("Words are passed on as they come, then the answer is returned")
   func stream() async throws {
     let flat = Self.reply.replacing("\n", with: " ")
-    let functions = Functions([
-      Functions.events(
+    let functions = ScriptedHTTP([
+      Self.events(
         """
         data: {"message":{"type":"text","text":"Carl "}}
 
@@ -127,16 +107,16 @@ struct AIServiceTests {
 
   @Test("A stream that breaks off, or ends with an error, is an error")
   func brokenStream() async throws {
-    let functions = Functions([
-      Functions.events("data: {\"message\":{\"type\":\"text\",\"text\":\"Carl\"}}\n\n"),
-      Functions.events(
+    let functions = ScriptedHTTP([
+      Self.events("data: {\"message\":{\"type\":\"text\",\"text\":\"Carl\"}}\n\n"),
+      Self.events(
         """
         data: {"message":{"type":"text","text":"Carl"}}
 
         data: {"error":{"status":"RESOURCE_EXHAUSTED","message":"m","details":
         """ + #"{"retryAfterSeconds":7}}}"# + "\n\n"
       ),
-      Functions.answer(#"{"error":{"status":"UNAVAILABLE","message":"no model"}}"#, 503),
+      ScriptedHTTP.json(#"{"error":{"status":"UNAVAILABLE","message":"no model"}}"#, status: 503),
     ])
     let service = Self.service(functions)
     for expected in [
@@ -186,7 +166,7 @@ struct AIServiceTests {
     ]
   )
   func failures(status: Int, error: String, expected: AIError, text: String) async throws {
-    let functions = Functions([Functions.answer(#"{"error":\#(error)}"#, status)])
+    let functions = ScriptedHTTP([ScriptedHTTP.json(#"{"error":\#(error)}"#, status: status)])
     let thrown = await #expect(throws: AIError.self) {
       try await Self.service(functions).summarizeChat("c1")
     }
@@ -196,13 +176,13 @@ struct AIServiceTests {
 
   @Test("A refused token is renewed once; after that the user must sign in")
   func tokens() async throws {
-    let refusal = Functions.answer(
+    let refusal = ScriptedHTTP.json(
       #"{"error":{"status":"UNAUTHENTICATED","message":"Unauthenticated"}}"#,
-      401
+      status: 401
     )
-    let functions = Functions([
+    let functions = ScriptedHTTP([
       refusal,
-      Functions.answer(
+      ScriptedHTTP.json(
         #"{"result":{"results":[],"provider":"p","model":"m","degraded":false}}"#
       ), refusal, refusal,
     ])
@@ -220,9 +200,9 @@ struct AIServiceTests {
 
   @Test("Without a connection, and behind a proxy's page, the assistant is unavailable")
   func unreachable() async throws {
-    let functions = Functions([
+    let functions = ScriptedHTTP([
       .failure(OutboundHTTPError(.cannotConnect, "refused")),
-      Functions.answer("<html>Sign in to the hotel</html>"), Functions.answer("", 502),
+      ScriptedHTTP.json("<html>Sign in to the hotel</html>"), ScriptedHTTP.json("", status: 502),
     ])
     let service = Self.service(functions)
     for _ in 0..<3 {
@@ -234,9 +214,9 @@ struct AIServiceTests {
 
   @Test("An answer in an unknown form is no lost connection")
   func unknownForm() async throws {
-    let functions = Functions([
-      Functions.answer("[]"), Functions.answer(#"{"result":{"odd":true}}"#),
-      Functions.answer("<html>There is no such function</html>", 404),
+    let functions = ScriptedHTTP([
+      ScriptedHTTP.json("[]"), ScriptedHTTP.json(#"{"result":{"odd":true}}"#),
+      ScriptedHTTP.json("<html>There is no such function</html>", status: 404),
     ])
     let service = Self.service(functions)
     for _ in 0..<3 {
@@ -279,7 +259,7 @@ struct AIServiceTests {
         uid: "tina",
         functions: CallableClient(
           origin: "http://functions.test",
-          http: Functions([]),
+          http: ScriptedHTTP(),
           tokens: Tokens()
         )
       )

@@ -2,13 +2,14 @@ import FunctionsTesting
 @testable import PsstFunctions
 import PsstServices
 import Synchronization
+import TestSupport
 
 /// Psst's functions on vectors, with a trainer, two clients, and a chat of two of them.
 struct ChatFixture: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
   let providers: ProviderStub
-  let waits: Waits
+  let waits: WaitLog
 
   var services: MessageServices { functions.services }
 
@@ -20,7 +21,7 @@ struct ChatFixture: Sendable {
     _ test: (ChatFixture) async throws -> Void
   ) async throws {
     let providers = ProviderStub()
-    let waits = Waits()
+    let waits = WaitLog()
     try await withFunctions(Self.app, deliveryFaults: deliveryFaults) { environment in
       environment.http.mount(providers, at: ProviderStub.host)
       let services = MessageServices(
@@ -166,11 +167,4 @@ struct WakingClock: Clock {
       }
     }
   }
-}
-
-/// A record of the waits that services requested.
-final class Waits: Sendable {
-  private let waits = Mutex<[Duration]>([])
-  var all: [Duration] { waits.withLock { $0 } }
-  func add(_ wait: Duration) { waits.withLock { $0.append(wait) } }
 }

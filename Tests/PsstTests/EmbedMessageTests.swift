@@ -2,6 +2,7 @@ import Foundation
 import FunctionsTesting
 import PsstFunctions
 import PsstServices
+import TestSupport
 import Testing
 
 @Suite("embedMessage")

@@ -1,6 +1,7 @@
 import OpenAIStub
 import OutboundHTTP
 @testable import PsstServices
+import TestSupport
 import Testing
 
 @Suite("Structured answers of a chat model")

@@ -2,12 +2,13 @@ import Foundation
 import OpenAIStub
 import OutboundHTTP
 @testable import PsstServices
+import TestSupport
 import Testing
 
 /// The stub and providers that use it; waits are recorded instead of performed.
 struct StubbedProviders: Sendable {
   let stub = OpenAIModelStub()
-  let waits = Waits()
+  let waits = WaitLog()
   /// November 6, 1994, 08:49:37 GMT.
   static let now = Date(timeIntervalSince1970: 784_111_777)
 

@@ -62,21 +62,13 @@ struct SilenceLimitTests {
     #expect(error?.seconds == 60)
   }
 
-  /// A server that takes requests and never answers.
-  private struct MuteServer: HTTPTransport {
-    let requests = AsyncStream<OutboundRequest>.makeStream()
-
-    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-      requests.continuation.yield(request)
-      // Ends with the task.
+  @Test("A provider that says nothing is down for the next callers, one whose caller leaves is not")
+  func provider() async throws {
+    // It takes requests and never answers; a request ends with its task.
+    let server = ScriptedHTTP { _ in
       for await _ in AsyncStream<Never>.makeStream().stream {}
       throw OutboundHTTPError(.cancelled, "the request was cancelled")
     }
-  }
-
-  @Test("A provider that says nothing is down for the next callers, one whose caller leaves is not")
-  func provider() async throws {
-    let server = MuteServer()
     let chat = OpenAIChat(
       model: "m",
       baseURL: "http://mute.test",
@@ -107,8 +99,7 @@ struct SilenceLimitTests {
     }
 
     #expect(throws: ServiceError.self) { try chat.check() }
-    server.requests.continuation.finish()
-    for await request in server.requests.stream { #expect(request.timeout == nil) }
+    #expect(server.requests.allSatisfy { $0.timeout == nil })
   }
 }
 

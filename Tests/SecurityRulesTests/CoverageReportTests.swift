@@ -1,5 +1,6 @@
 import DocumentModel
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -8,15 +9,7 @@ import Testing
 struct CoverageReportTests {
   /// Rules for which the official emulator's decisions and coverage of `t/x` and `t/zzz` are known.
   private static func rules(_ condition: String) -> String {
-    """
-    rules_version = '2';
-    service cloud.firestore {
-      match /databases/{db}/documents {
-        match /t/{id} { allow get: if \(condition); }
-      }
-    }
-
-    """
+    SampleRules.get(if: condition)
   }
 
   /// Returns the coverage of two gets: of a missing document, and of an existing one by Alice.

@@ -1,4 +1,5 @@
 import DocumentModel
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -8,12 +9,7 @@ struct DebugFunctionTests {
   private static func decision(_ condition: String, text: String = "") throws -> (
     decision: Decision, lines: [String]
   ) {
-    let rules = """
-      rules_version = '2';
-      service cloud.firestore {
-        match /databases/{database}/documents/t/{id} { allow get: if \(condition); }
-      }
-      """
+    let rules = SampleRules.get(if: condition)
     let ruleset = try Ruleset(name: "f.rules", content: rules)
     let decision = ruleset.decide(
       RulesRequest(
@@ -75,12 +71,7 @@ struct DebugFunctionTests {
   func explanation() throws {
     let rules = try Ruleset(
       name: "f.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore {
-          match /databases/{database}/documents/t/{id} { allow get: if debug(id) == 'y'; }
-        }
-        """
+      content: SampleRules.get(if: "debug(id) == 'y'")
     )
     let cases = """
       {"documents": {}, "cases": [

@@ -1,5 +1,6 @@
 import DocumentModel
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -21,12 +22,7 @@ struct LookUpPathTests {
 
   /// Indicates whether `hearth rules test` lets Alice get the document `t/x` under `condition`.
   private static func isAllowed(_ condition: String) throws -> Bool {
-    let rules = """
-      rules_version = '2';
-      service cloud.firestore {
-        match /databases/{database}/documents/t/{id} { allow get: if \(condition); }
-      }
-      """
+    let rules = SampleRules.get(if: condition)
     let results = try file.get().run(try Ruleset(name: "f.rules", content: rules))
     return try #require(results.first).decision.isAllowed
   }

@@ -1,5 +1,6 @@
 import DocumentModel
 import SecurityRules
+import TestSupport
 import Testing
 
 @Suite("Rules that deny nothing")
@@ -10,10 +11,7 @@ struct OpenAccessTests {
   private func openAccess(_ matches: String) throws -> Ruleset.OpenAccess? {
     try Ruleset(
       name: "firestore.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore { match /databases/{database}/documents { \(matches) } }
-        """
+      content: SampleRules.documents(matches)
     ).openAccess(at: time)
   }
 

@@ -1,4 +1,5 @@
 import DocumentModel
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -14,13 +15,12 @@ struct ReasonCostTests {
   ) {
     let ruleset = try Ruleset(
       name: "f.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore {
-          function isName(s) { return s.size() <= 100 && s.matches('.*x'); }
-          match /databases/{database}/documents/t/{id} { allow get: if \(condition); }
-        }
+      content: SampleRules.documents(
         """
+        function isName(s) { return s.size() <= 100 && s.matches('.*x'); }
+        match /t/{id} { allow get: if \(condition); }
+        """
+      )
     )
     let request = RulesRequest(
       method: .get,

@@ -1,4 +1,5 @@
 import DocumentModel
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -9,14 +10,7 @@ struct RulesTestFileTests {
   private static func ruleset(_ rules: String) throws -> Ruleset {
     try Ruleset(
       name: "firestore.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore {
-          match /databases/{db}/documents {
-            \(rules)
-          }
-        }
-        """
+      content: SampleRules.documents(rules)
     )
   }
 

@@ -1,6 +1,7 @@
 import DocumentModel
 import Foundation
 
+import TestSupport
 @testable import SecurityRules
 
 /// A query in the clients' JSON format, and the rules request for it.
@@ -156,15 +157,7 @@ struct StructuredQuery: Decodable {
   func isAllowed(by rules: String, signedIn: Bool) throws -> Bool {
     let ruleset = try Ruleset(
       name: "f.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore {
-          match /databases/{database}/documents {
-            \(rules)
-          }
-        }
-
-        """
+      content: SampleRules.documents(rules)
     )
     let order = (orderBy ?? []).map { ($0.field.fieldPath, RuleValue.string($0.short)) }
     let query: [String: RuleValue] = [

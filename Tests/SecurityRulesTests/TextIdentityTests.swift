@@ -1,4 +1,5 @@
 import DocumentModel
+import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -25,14 +26,9 @@ struct TextIdentityTests {
   ) throws -> Bool {
     let ruleset = try Ruleset(
       name: "f.rules",
-      content: """
-        rules_version = '2';
-        service cloud.firestore {
-          match /databases/{db}/documents/rooms/{room}/posts/{id} {
-            allow create: if \(condition);
-          }
-        }
-        """
+      content: SampleRules.documents(
+        "match /rooms/{room}/posts/{id} { allow create: if \(condition); }"
+      )
     )
     return ruleset.decide(
       RulesRequest(

@@ -25,7 +25,7 @@ struct StoreGame {
 
   private var random: RandomQueries
   private let seed: UInt64
-  private let wall = WallClock()
+  private let wall = WallClock(step: .milliseconds(1))
   private var storage: any OrderedStorage
   private var runner: QueryRunner
   private var store: DocumentDatabase
@@ -37,14 +37,6 @@ struct StoreGame {
   private var model: Model = [:]
   private var moments: [(time: Timestamp, model: Model)] = []
   private(set) var hasFailed = false
-
-  private final class WallClock: Sendable {
-    let time = Atomic<Int64>(1_700_000_000_000_000)
-
-    func now() -> Timestamp {
-      Timestamp(microseconds: time.add(1000, ordering: .relaxed).newValue)
-    }
-  }
 
   init(seed: UInt64, storage: any OrderedStorage) async throws {
     random = RandomQueries(seed: seed)

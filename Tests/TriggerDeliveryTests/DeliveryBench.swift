@@ -8,7 +8,6 @@ import Manifests
 import OutboundHTTP
 import ServiceLifecycle
 import StorageEngine
-import Synchronization
 import TaskQueueModel
 import TestSupport
 import TriggerDelivery
@@ -24,13 +23,12 @@ struct DeliveryBench: Sendable {
   private static let database = DatabaseName(
     project: DeliveryService.Configuration().project
   )
-  private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
 
   /// Creates a service that does not run yet; with `realClock` it sleeps in real time.
   init(
     storage: any OrderedStorage,
     invoker: any FunctionInvoker,
-    transport: any HTTPTransport = ScriptedServer([]),
+    transport: any HTTPTransport = ScriptedHTTP(),
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock(),
     wallClock: WallClock = WallClock(),
@@ -48,12 +46,12 @@ struct DeliveryBench: Sendable {
       transport: transport,
       configuration: configuration,
       clock: realClock ?? clock,
-      now: { Self.start.advanced(by: clock.now.offset + wallClock.offset) },
+      now: { wallClock.now().advanced(by: clock.now.offset) },
       logger: logger
     )
   }
 
-  var now: Timestamp { Self.start.advanced(by: clock.now.offset + wallClock.offset) }
+  var now: Timestamp { wallClock.now().advanced(by: clock.now.offset) }
 
   /// Advances the clock and waits until everything that is due has ended.
   func jump(_ duration: Duration) async throws {
@@ -114,17 +112,6 @@ struct DeliveryBench: Sendable {
     tailer.wake()
     return "\(sequence).0"
   }
-}
-
-/// A wall clock that can be set while the monotonic clock runs on.
-final class WallClock: Sendable {
-  private let moved = Mutex(Duration.zero)
-
-  /// The total offset of the time.
-  var offset: Duration { moved.withLock { $0 } }
-
-  /// Sets the time forward, or back by a negative duration.
-  func set(by duration: Duration) { moved.withLock { $0 += duration } }
 }
 
 extension FunctionEndpoint {

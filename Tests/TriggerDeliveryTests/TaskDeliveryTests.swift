@@ -22,7 +22,7 @@ struct TaskDeliveryTests {
     rateLimits: FunctionEndpoint.RateLimits? = nil,
     retry: FunctionEndpoint.RetryConfig? = nil,
     clock: ManualClock = ManualClock(),
-    transport: any HTTPTransport = ScriptedServer([]),
+    transport: any HTTPTransport = ScriptedHTTP(),
     _ test: @Sendable (DeliveryBench) async throws -> Void
   ) async throws {
     let bench = DeliveryBench(
@@ -113,7 +113,9 @@ struct TaskDeliveryTests {
 
   @Test("A task for a server of this machine goes there, until it is taken")
   func server() async throws {
-    let server = ScriptedServer([500, 204])
+    let server = ScriptedHTTP([
+      ScriptedHTTP.json("answer 1", status: 500), ScriptedHTTP.json("", status: 204),
+    ])
     try await run(retry: .init(minBackoffSeconds: 5), transport: server) { bench in
       var task = task("t1")
       task.target = TaskTarget(method: "POST", place: .url("http://127.0.0.1:8080/hook"))
@@ -171,7 +173,8 @@ struct TaskDeliveryTests {
 
   @Test("Tasks that wait for a hanging server delay only their own queue")
   func hangingServer() async throws {
-    let server = HangingServer()
+    let server = ScriptedHTTP { _ in OutboundResponse(status: 200) }
+    server.hold()
     let bench = DeliveryBench(storage: storage, invoker: invoker, transport: server)
     try bench.service.updateFunctions([
       "q": .queue(.init(maxConcurrentDispatches: 1000, maxDispatchesPerSecond: 10_000)),
@@ -188,10 +191,10 @@ struct TaskDeliveryTests {
       task.target = TaskTarget(method: "POST", place: .url("http://127.0.0.1:1/ok"))
       _ = try await bench.service.tasks.enqueue(task, in: "neighbour")
       await server.wait(for: 65)
-      #expect(server.urls.last == "http://127.0.0.1:1/ok")
+      #expect(server.requests.last?.url == "http://127.0.0.1:1/ok")
       server.release(40)
       await server.wait(for: 101)
-      server.release(60)
+      server.release()
       try await bench.service.waitUntilStill()
       #expect(
         try await bench.service.administration.list(limit: 200).count { $0.attempts == 1 } == 101
