@@ -15,6 +15,20 @@ struct CrashTestError: Error, CustomStringConvertible {
 
 /// Repeated crashes, with a seed for each run.
 enum Crashes {
+  /// Runs new subjects in the rounds of a random test, and gives each to `body`.
+  static func run<Subject: CrashSubject>(
+    _ type: Subject.Type,
+    atLeast roundsMin: Int = 1,
+    _ test: String = #function,
+    _ body: (Subject) -> Void = { _ in }
+  ) async {
+    await run(atLeast: roundsMin, test) { generator in
+      let subject = Subject()
+      try await subject.run(using: &generator)
+      body(subject)
+    }
+  }
+
   /// Calls `body` in each round of a random test.
   ///
   /// The first run uses the printed seed. A finding is recorded with the seed of its run.

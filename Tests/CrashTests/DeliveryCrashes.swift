@@ -15,12 +15,12 @@ import TaskQueueModel
 import TestSupport
 import TriggerDelivery
 
-/// A delivery service that crashes repeatedly, and writers that remember what was acknowledged.
+/// Writers of events and tasks, over a delivery service.
 ///
 /// Each write creates a document of its own, or a task, named by a number. The number tells the
 /// invoker what is delivered; some numbers fail at first and are retried. The task queue is
 /// sometimes paused.
-final class DeliveryCrashes: FunctionInvoker {
+final class DeliveryCrashes: CrashSubject, FunctionInvoker {
   private static let database = DatabaseName(
     project: DeliveryService.Configuration().project
   )
@@ -39,57 +39,21 @@ final class DeliveryCrashes: FunctionInvoker {
   }
 
   /// A service between two crashes, with its storage and its event tailer.
-  private struct Life: Sendable {
+  struct Life: Sendable {
     var storage: SQLiteStore
     var tailer: EventTailer
     var service: DeliveryService
   }
 
-  private let folder: TemporaryFolder
-  private let isDurable: Bool
+  static let livesMax = 4
+  static let tasks = 1...3
+  // A check delivers everything, and leaves nothing for the next life.
+  static let checksEachCrash = false
+
   private let clock = ManualClock()
   private let promises = Mutex(Promises())
 
-  init(isDurable: Bool) throws {
-    folder = try TemporaryFolder()
-    self.isDurable = isDurable
-  }
-
-  /// Crashes `lives` times, then delivers the rest; throws a finding.
-  func run(lives: Int, using generator: inout SeededGenerator) async throws {
-    var disk = SimulatedDisk(folder: folder.path)
-    var history: [String] = []
-    for _ in 0..<lives {
-      let logPagesMax = Int.random(in: 4...60, using: &generator)
-      disk.losePower(afterChanges: Int.random(in: 1...160, using: &generator))
-      let failsSync = Int.random(in: 0..<6, using: &generator) == 0
-      if failsSync {
-        disk.fail(DiskFault(.sync, after: Int.random(in: 0...10, using: &generator), count: 1))
-      }
-      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
-      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
-      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
-      history.append(
-        (failsSync ? "a failed sync, then " : "") + (isKilled ? "killed" : "power loss")
-      )
-    }
-    do {
-      try await deliverRest()
-    } catch {
-      throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
-    }
-  }
-
-  private func open(logPagesMax: Int = 1000) throws -> Life {
-    let storage = try SQLiteStore(
-      folder: folder.path,
-      configuration: .init(
-        isDurable: isDurable,
-        logPagesMax: logPagesMax,
-        fileSystem: SimulatedDisk.vfsName
-      ),
-      logger: .silent
-    )
+  func open(_ storage: SQLiteStore) -> Life {
     let tailer = EventTailer(storage: storage, logger: .silent)
     let service = DeliveryService(
       storage: storage,
@@ -136,46 +100,23 @@ final class DeliveryCrashes: FunctionInvoker {
 
   // MARK: Running until a crash
 
-  /// Writes from several tasks until the disk fails or loses power.
-  private func live(
-    on disk: SimulatedDisk,
-    logPagesMax: Int,
-    using generator: inout SeededGenerator
-  ) async throws {
-    let seeds = (0..<Int.random(in: 1...3, using: &generator)).map { _ in generator.next() }
+  /// Writes from several tasks.
+  func work(_ life: Life, on site: CrashSite) async throws {
+    begin { !site.hasCrashed }
     // Events written before a deployment wait in the log.
-    let isDeployed = Int.random(in: 0..<3, using: &generator) > 0
-    let life: Life
-    do {
-      life = try open(logPagesMax: logPagesMax)
-    } catch {
-      // Opening may fail without power or with a fault.
-      return
-    }
-    begin { !disk.isDead && life.storage.failure == nil }
+    let isDeployed = site.seeds[0] % 3 > 0
     if isDeployed { try life.service.updateFunctions(Self.functions) }
     do {
       try await run(life) {
-        await withTaskGroup(of: Void.self) { group in
-          for seed in seeds {
-            group.addTask {
-              var generator = SeededGenerator(seed: seed)
-              while !disk.isDead, life.storage.failure == nil {
-                await self.write(to: life)
-                if Int.random(in: 0..<6, using: &generator) == 0 {
-                  self.clock.advance(by: .seconds(2))
-                }
-              }
-            }
-          }
+        await site.untilCrash { _, generator in
+          await self.write(to: life)
+          if Int.random(in: 0..<6, using: &generator) == 0 { self.clock.advance(by: .seconds(2)) }
         }
       }
     } catch {
       // Without its disk the service ends by itself; this makes sure that the disk really failed.
-      guard disk.isDead || life.storage.failure != nil else { throw error }
+      guard site.hasCrashed else { throw error }
     }
-    // The disk has failed or lost power, so an error of closing does not matter.
-    try? await life.storage.close()
     if let finding = promises.withLock({ $0.finding }) { throw finding }
   }
 
@@ -273,46 +214,25 @@ final class DeliveryCrashes: FunctionInvoker {
 
   // MARK: Checks
 
-  /// Runs twice without a crash: the first run delivers the rest, the second must deliver nothing.
-  private func deliverRest() async throws {
-    try await deliverAll()
+  /// Delivers what is left after a crash; after a clean stop nothing may be left.
+  func check(_ life: Life, after ending: Ending) async throws {
     let runs = promises.withLock { $0.runs }
-    try await deliverAll()
-    try promises.withLock { promises in
-      if let finding = promises.finding { throw finding }
-      guard promises.runs == runs else {
-        throw CrashTestError("what was settled is delivered again after a clean stop")
-      }
-    }
-  }
-
-  private func deliverAll() async throws {
-    let life: Life
-    do {
-      life = try open()
-    } catch {
-      throw CrashTestError("the store does not open: \(error)")
-    }
     begin { true }
-    do {
-      try life.service.updateFunctions(Self.functions)
-      try await run(life) {
+    try life.service.updateFunctions(Self.functions)
+    try await run(life) {
+      try await life.service.waitUntilIdle()
+      _ = try await life.service.tasks.setPaused(false, queue: "q")
+      try await life.service.waitUntilIdle()
+      while let due = life.service.nextDue {
+        self.clock.advance(by: due.duration(since: self.now))
+        life.service.timeJumped()
         try await life.service.waitUntilIdle()
-        _ = try await life.service.tasks.setPaused(false, queue: "q")
-        try await life.service.waitUntilIdle()
-        while let due = life.service.nextDue {
-          self.clock.advance(by: due.duration(since: self.now))
-          life.service.timeJumped()
-          try await life.service.waitUntilIdle()
-        }
-        try self.check(try await life.service.administration.list(limit: .max))
       }
-    } catch {
-      // The finding is the error to report.
-      try? await life.storage.close()
-      throw error
+      try self.check(try await life.service.administration.list(limit: .max))
     }
-    try await life.storage.close()
+    guard ending != .stopped || promises.withLock({ $0.runs }) == runs else {
+      throw CrashTestError("what was settled is delivered again after a clean stop")
+    }
   }
 
   private func check(_ deliveries: [Delivery]) throws {

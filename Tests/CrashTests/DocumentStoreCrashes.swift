@@ -11,11 +11,11 @@ import StorageEngine
 import Synchronization
 import TestSupport
 
-/// A document store that crashes repeatedly, and committers that remember what was acknowledged.
+/// Committers of documents, over the document store.
 ///
 /// Every commit creates a document of its own in the collection `marks`, so each event record
 /// identifies the commit that made it.
-final class DocumentStoreCrashes: Sendable {
+final class DocumentStoreCrashes: CrashSubject {
   private static let database = DatabaseName(project: "p")
   private static let marks = "marks"
   private static let counters = "counters"
@@ -29,64 +29,26 @@ final class DocumentStoreCrashes: Sendable {
     var commits: [Int64: Wanted] = [:]
     var acknowledged: [Int64: Timestamp] = [:]
     var refused: Set<Int64> = []
-    var time: Int64 = 1_700_000_000_000_000
     var indexedQueries = 0
   }
 
   /// A store between two crashes, with its storage and its query engine.
-  private struct Life: Sendable {
+  struct Life: Sendable {
     var storage: SQLiteStore
     var engine: QueryRunner
     var documents: DocumentDatabase
   }
 
-  private let folder: TemporaryFolder
-  private let isDurable: Bool
-  private let promises = Mutex(Promises())
+  static let livesMax = 4
+  static let tasks = 2...4
 
-  init(isDurable: Bool) throws {
-    folder = try TemporaryFolder()
-    self.isDurable = isDurable
-  }
+  private let wall = WallClock(step: .milliseconds(1))
+  private let promises = Mutex(Promises())
 
   /// The number of compared queries that an index answered.
   var indexedQueries: Int { promises.withLock { $0.indexedQueries } }
 
-  /// Crashes `lives` times and checks the remaining data after each crash; throws a finding.
-  func run(lives: Int, using generator: inout SeededGenerator) async throws {
-    var disk = SimulatedDisk(folder: folder.path)
-    var history: [String] = []
-    for number in 1...lives {
-      let logPagesMax = Int.random(in: 4...60, using: &generator)
-      disk.losePower(afterChanges: Int.random(in: 1...160, using: &generator))
-      let failsSync = Int.random(in: 0..<6, using: &generator) == 0
-      if failsSync {
-        disk.fail(DiskFault(.sync, after: Int.random(in: 0...10, using: &generator), count: 1))
-      }
-      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
-      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
-      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
-      history.append(
-        (failsSync ? "a failed sync, then " : "") + (isKilled ? "killed" : "power loss")
-      )
-      do {
-        try await check(isLast: number == lives)
-      } catch {
-        throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
-      }
-    }
-  }
-
-  private func open(logPagesMax: Int = 1000) async throws -> Life {
-    let storage = try SQLiteStore(
-      folder: folder.path,
-      configuration: .init(
-        isDurable: isDurable,
-        logPagesMax: logPagesMax,
-        fileSystem: SimulatedDisk.vfsName
-      ),
-      logger: .silent
-    )
+  func open(_ storage: SQLiteStore) async throws -> Life {
     // Small limits, so that crashes occur while indexes are being built and removed.
     let engine = QueryRunner(
       configuration: .init(
@@ -98,23 +60,12 @@ final class DocumentStoreCrashes: Sendable {
       ),
       logger: .silent
     )
-    do {
-      try await engine.load(from: storage)
-    } catch {
-      // The loading error is the one to report.
-      try? await storage.close()
-      throw error
-    }
+    try await engine.load(from: storage)
     let documents = DocumentDatabase(
       storage: storage,
       queryRunner: engine,
       tailer: EventTailer(storage: storage, logger: .silent),
-      now: {
-        self.promises.withLock { promises in
-          promises.time += 1000
-          return Timestamp(microseconds: promises.time)
-        }
-      },
+      now: wall.now,
       clock: ManualClock(),
       logger: .silent
     )
@@ -123,37 +74,16 @@ final class DocumentStoreCrashes: Sendable {
 
   // MARK: Running until a crash
 
-  /// Commits from several tasks, one of which also builds indexes, until the disk fails.
-  private func live(
-    on disk: SimulatedDisk,
-    logPagesMax: Int,
-    using generator: inout SeededGenerator
-  ) async throws {
-    let life: Life
-    do {
-      life = try await open(logPagesMax: logPagesMax)
-    } catch {
-      // Opening may fail without power or with a fault; a later check opens without either.
-      return
-    }
-    let seeds = (0..<Int.random(in: 2...4, using: &generator)).map { _ in generator.next() }
-    await withTaskGroup(of: Void.self) { group in
-      for (index, seed) in seeds.enumerated() {
-        group.addTask {
-          var generator = SeededGenerator(seed: seed)
-          while !disk.isDead, life.storage.failure == nil {
-            if index == 0 { await Self.index(life, using: &generator) }
-            if Int.random(in: 0..<4, using: &generator) == 0 {
-              await self.count(in: life, using: &generator)
-            } else {
-              await self.commit(to: life, using: &generator)
-            }
-          }
-        }
+  /// Commits from several tasks, one of which also builds indexes.
+  func work(_ life: Life, on site: CrashSite) async {
+    await site.untilCrash { task, generator in
+      if task == 0 { await Self.index(life, using: &generator) }
+      if Int.random(in: 0..<4, using: &generator) == 0 {
+        await self.count(in: life, using: &generator)
+      } else {
+        await self.commit(to: life, using: &generator)
       }
     }
-    // The disk has failed or lost power, so an error of closing does not matter.
-    try? await life.storage.close()
   }
 
   /// Requests an index and runs some steps of its build.
@@ -320,26 +250,12 @@ final class DocumentStoreCrashes: Sendable {
     var documents: [DocumentName: FirestoreDocument]
   }
 
-  /// Opens the remaining data and compares it with what was acknowledged.
-  private func check(isLast: Bool) async throws {
-    let life: Life
-    do {
-      life = try await open()
-    } catch {
-      throw CrashTestError("the store does not open: \(error)")
-    }
-    do {
-      try compare(try await Self.remains(life.storage))
-      try await compareQueries(life)
-      try await life.documents.buildIndexes()
-      try await compareQueries(life)
-      if isLast { try await checkEmptying(life) }
-    } catch {
-      // The finding is the error to report.
-      try? await life.storage.close()
-      throw error
-    }
-    try await life.storage.close()
+  func check(_ life: Life, after ending: Ending) async throws {
+    try compare(try await Self.remains(life.storage))
+    try await compareQueries(life)
+    try await life.documents.buildIndexes()
+    try await compareQueries(life)
+    if ending == .stopped { try await checkEmptying(life) }
   }
 
   private static func remains(_ storage: SQLiteStore) async throws -> Remains {

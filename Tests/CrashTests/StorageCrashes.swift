@@ -4,11 +4,11 @@ import StorageEngine
 import Synchronization
 import TestSupport
 
-/// A store that crashes repeatedly, and committers that remember what was acknowledged.
+/// Committers of batches, over the storage engine.
 ///
 /// Every batch stores its number under its sequence. After a crash the sequences tell which batches
 /// made the state; all other batches must have left no trace.
-final class StorageCrashes: Sendable {
+final class StorageCrashes: CrashSubject {
   private static let order = Keyspace("order")
   private static let spaces = [Keyspace("first"), Keyspace("second"), Keyspace("third")]
 
@@ -22,42 +22,15 @@ final class StorageCrashes: Sendable {
     var synced: UInt64 = 0
   }
 
-  private let folder: TemporaryFolder
-  private let isDurable: Bool
+  static let livesMax = 8
+  static let tasks = 1...4
+
   private let promises = Mutex(Promises())
 
-  init(isDurable: Bool) throws {
-    folder = try TemporaryFolder()
-    self.isDurable = isDurable
-  }
-
-  /// Crashes `lives` times and checks the remaining data after each crash; throws a finding.
-  func run(lives: Int, using generator: inout SeededGenerator) async throws {
-    var disk = SimulatedDisk(folder: folder.path)
-    var history: [String] = []
-    for _ in 0..<lives {
-      let logPagesMax = Int.random(in: 4...60, using: &generator)
-      let span = [20, 80, 300].randomElement(using: &generator) ?? 20
-      disk.losePower(afterChanges: Int.random(in: 1...span, using: &generator))
-      let trouble = Self.addFaults(to: disk, using: &generator)
-      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
-      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
-      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
-      history.append("\(trouble), then \(isKilled ? "killed" : "power loss")")
-      do {
-        try await check(disk, wasKilled: isKilled)
-        if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
-      } catch {
-        throw CrashTestError("\(error); lives: \(history.joined(separator: "; "))")
-      }
-    }
-  }
-
-  /// Adds a disk fault before the power loss, in half of the runs.
-  private static func addFaults(
-    to disk: SimulatedDisk,
-    using generator: inout SeededGenerator
-  ) -> String {
+  /// Adds a disk fault before the power loss, in half of the lives.
+  static func plan(_ disk: SimulatedDisk, using generator: inout SeededGenerator) -> String {
+    let span = [20, 80, 300].randomElement(using: &generator) ?? 20
+    disk.losePower(afterChanges: Int.random(in: 1...span, using: &generator))
     let skipped = Int.random(in: 0...60, using: &generator)
     switch Int.random(in: 0..<8, using: &generator) {
     case 0:
@@ -76,44 +49,10 @@ final class StorageCrashes: Sendable {
     }
   }
 
-  private func open(_ disk: SimulatedDisk, logPagesMax: Int = 1000) throws -> SQLiteStore {
-    try SQLiteStore(
-      folder: folder.path,
-      configuration: .init(
-        isDurable: isDurable,
-        logPagesMax: logPagesMax,
-        fileSystem: SimulatedDisk.vfsName
-      ),
-      logger: .silent
-    )
-  }
+  func open(_ storage: SQLiteStore) -> SQLiteStore { storage }
 
-  /// Commits from several tasks until the disk fails or loses power.
-  private func live(
-    on disk: SimulatedDisk,
-    logPagesMax: Int,
-    using generator: inout SeededGenerator
-  ) async throws {
-    let store: SQLiteStore
-    do {
-      store = try open(disk, logPagesMax: logPagesMax)
-    } catch {
-      // Opening may fail without power or with a fault; a later check opens without either.
-      return
-    }
-    let seeds = (0..<Int.random(in: 1...4, using: &generator)).map { _ in generator.next() }
-    await withTaskGroup(of: Void.self) { group in
-      for seed in seeds {
-        group.addTask {
-          var generator = SeededGenerator(seed: seed)
-          while !disk.isDead, store.failure == nil {
-            await self.commit(to: store, using: &generator)
-          }
-        }
-      }
-    }
-    // The disk has failed or lost power, so an error of closing does not matter.
-    try? await store.close()
+  func work(_ store: SQLiteStore, on site: CrashSite) async {
+    await site.untilCrash { _, generator in await self.commit(to: store, using: &generator) }
   }
 
   private func commit(to store: SQLiteStore, using generator: inout SeededGenerator) async {
@@ -156,14 +95,7 @@ final class StorageCrashes: Sendable {
 
   // MARK: Checks
 
-  /// Opens the remaining data and compares it with what was acknowledged.
-  private func check(_ disk: SimulatedDisk, wasKilled: Bool) async throws {
-    let store: SQLiteStore
-    do {
-      store = try open(disk)
-    } catch {
-      throw CrashTestError("the store does not open: \(error)")
-    }
+  func check(_ store: SQLiteStore, after ending: Ending) async throws {
     let (numbers, found, sequence) = try await store.read { snapshot in
       var numbers: [(sequence: UInt64, number: UInt64)] = []
       try snapshot.scan(Self.order, prefix: []) { key, value in
@@ -179,9 +111,9 @@ final class StorageCrashes: Sendable {
       }
       return (numbers, found, snapshot.sequence)
     }
-    try await store.close()
     try promises.withLock { promises in
-      let promised = wasKilled ? promises.acknowledged.keys.max() ?? 0 : promises.synced
+      let promised =
+        ending == .powerLoss ? promises.synced : promises.acknowledged.keys.max() ?? 0
       guard sequence >= promised else {
         throw CrashTestError(
           "commit \(promised) was acknowledged, the last one left is \(sequence)"
