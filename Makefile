@@ -35,16 +35,18 @@ MINUTES_OF_NIGHTLY_FUZZING ?= 20
 
 .PHONY: help start demo sample build install uninstall docs check-docs test unit compat run-unit run-compat build-tests nightly bench bench-all build-bench scale console-tasks \
 	fuzz differential \
-	format lint tidy check-subjects needs needs-python
+	format lint tidy check-subjects api-changes release-archive needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
 	@echo "make demo      Psst's assistant with example data and scripted answers, without a key"
 	@echo "make sample    Psst with plenty of data to look at in the console, without a key"
 	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
+	@echo "make release-archive  what make install installs, as an archive for other machines"
 	@echo "make test      every test: modules, conformance, journeys, the clients of others"
 	@echo "make unit      only the Swift tests"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
+	@echo "make api-changes  public declarations that differ from BASELINE, by default the last version"
 	@echo "make docs      the reference and the tutorial as a site in .build/docs"
 	@echo "make compat    the Python clients, and our own, against a started suite"
 	@echo "make nightly   every test, with new random numbers for minutes, in release and debug"
@@ -79,6 +81,12 @@ install: needs
 
 uninstall:
 	@sh $(SCRIPTS)/install.sh uninstall "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"
+
+release-archive: needs
+	@sh $(SCRIPTS)/release-archive.sh "$(CONFIGURATION)"
+
+api-changes: needs
+	@sh $(SCRIPTS)/api-changes.sh $(BASELINE)
 
 # Everything in one build. What computes and what waits for other programs run at once.
 test: needs-python build-tests
