@@ -1,104 +1,96 @@
-import HTTPMessages
-import HTTPSupport
-import HTTPTypes
-import Identity
-import Invocation
-import StatusCodes
+/// A function that decides on a new user before it is created.
+///
+/// ```swift
+/// var checkSignUp: BeforeUserCreated {
+///   .init("checkSignUp") { event in
+///     guard event.user.email?.hasSuffix("@example.com") == true else {
+///       throw CallableError(.permissionDenied, "Use your company's address.")
+///     }
+///     return UserChanges(customClaims: ["role": .string("member")])
+///   }
+/// }
+/// ```
+///
+/// A user who is refused is not created. Auth waits at most seven seconds. It does not ask for
+/// anonymous users, for custom tokens, or for users whom an administrator creates. An app has at
+/// most one such function.
+public typealias BeforeUserCreated = BlockingFunction<UserCreationDecision>
 
-/// The part that `BeforeUserCreated` and `BeforeUserSignedIn` have in common.
-struct BlockingFunction: Sendable {
-  var name: String
-  var type: BlockingEventType
-  var options: FunctionOptions
-  var handler: @Sendable (BlockingEvent) async throws -> UserChanges?
+/// A function that decides on a sign-in before the user receives tokens.
+///
+/// ```swift
+/// var checkSignIn: BeforeUserSignedIn {
+///   .init("checkSignIn") { event in
+///     UserChanges(sessionClaims: ["signedInWith": .string(event.method ?? "")])
+///   }
+/// }
+/// ```
+///
+/// It also runs after `BeforeUserCreated`; a new user who is refused here exists all the same. Auth
+/// waits at most seven seconds. It does not ask for anonymous users or for custom tokens. An app
+/// has at most one such function.
+public typealias BeforeUserSignedIn = BlockingFunction<SignInDecision>
 
-  var definition: FunctionDefinition {
-    FunctionDefinition(name: name, trigger: .blocking(type), options: options) { request, scope in
-      await BlockingInvocation(scope: scope, type: type).reply(to: request, handler)
-    }
-  }
+/// A moment at which Auth waits for a function.
+///
+/// Do not conform other types to this protocol.
+public protocol BlockingTrigger: SendableMetatype {
+  /// The moment.
+  static var type: BlockingEventType { get }
 }
 
 /// The moments at which Auth waits for a function.
-package enum BlockingEventType: String, Sendable, Hashable {
-  case beforeCreate, beforeSignIn
+public enum BlockingEventType: String, Sendable, Hashable {
+  /// A user is about to be created.
+  case beforeCreate
+  /// A user is about to receive tokens.
+  case beforeSignIn
 }
 
-/// The protocol between Auth's request and the handler of a blocking function.
-///
-/// The request is `{"data":{"jwt":"…"}}`, and the response has the changes of the user.
-struct BlockingInvocation: Sendable {
-  let scope: FunctionScope
-  let type: BlockingEventType
+/// The trigger of `BeforeUserCreated`.
+public enum UserCreationDecision: BlockingTrigger {
+  /// The moment before a user is created.
+  public static var type: BlockingEventType { .beforeCreate }
+}
 
-  /// Responds with the changes, or with the error that refuses the sign-up or sign-in.
+/// The trigger of `BeforeUserSignedIn`.
+public enum SignInDecision: BlockingTrigger {
+  /// The moment before a user receives tokens.
+  public static var type: BlockingEventType { .beforeSignIn }
+}
+
+/// A function for whose decision Auth waits: `BeforeUserCreated` or `BeforeUserSignedIn`.
+public struct BlockingFunction<Trigger: BlockingTrigger>: CloudFunction {
+  private let name: String
+  private let options: FunctionOptions
+  private let handler: @Sendable (BlockingEvent) async throws -> UserChanges?
+
+  /// Creates a function with the name under which it is deployed.
   ///
-  /// A `CallableError` of the handler reaches the client. Any other error is logged, and the client
-  /// receives `INTERNAL`.
-  func reply(
-    to request: InvocationRequest,
-    _ handler: (BlockingEvent) async throws -> UserChanges?
-  ) async -> Response {
-    do {
-      let event = try await event(of: request)
-      let changes = try await handler(event)
-      let json = try JSONWriter.write((changes ?? UserChanges()).reply)
-      return CallableReply.json(json, status: .ok, for: request.head)
-    } catch let error as CallableError {
-      return refusal(error.code == .ok ? .internal : error.code, error.message, request)
-    } catch {
-      await scope.handlerThrew(error)
-      return refusal(.internal, "INTERNAL", request)
+  /// The handler returns the changes of the user; nil for none. It refuses by throwing a
+  /// `CallableError`.
+  public init(
+    _ name: String,
+    options: BlockingOptions = BlockingOptions(),
+    handler: @escaping @Sendable (BlockingEvent) async throws -> UserChanges?
+  ) {
+    self.name = name
+    self.options = options.values
+    self.handler = handler
+  }
+
+  /// The description of the function that a `FunctionsApp` uses to host it.
+  public var definition: FunctionDefinition {
+    FunctionDefinition(name: name, trigger: .blocking(Trigger.type), options: options) {
+      request,
+      scope in
+      await BlockingInvocation(scope: scope, type: Trigger.type).reply(to: request, handler)
     }
   }
 
-  private func refusal(
-    _ code: StatusCode,
-    _ message: String,
-    _ request: InvocationRequest
-  ) -> Response {
-    CallableReply.json(
-      GoogleErrorBody.callable(code, message),
-      status: .numbered(code.httpStatus),
-      for: request.head
-    )
-  }
-
-  private func event(of request: InvocationRequest) async throws -> BlockingEvent {
-    guard case .map(let data) = try CallableInvocation.data(of: request),
-      case .string(let token)? = data["jwt"]
-    else { throw CallableError(.invalidArgument, #"The body must be {"data":{"jwt":"…"}}."#) }
-    let json: String
-    do {
-      json = try await scope.credentials.verifyBlocking(token: token)
-    } catch {
-      throw CallableError(error.statusCode, error.statusMessage)
-    }
-    guard case .map(let claims)? = try? JSONReader.read(json.utf8, unwrapsIntegers: false) else {
-      throw CallableError(.unauthenticated, "The token's claims cannot be read.")
-    }
-    guard claims["event_type"] == .string(type.rawValue) else {
-      throw CallableError(.invalidArgument, "The function is for \(type.rawValue) only.")
-    }
-    let user: UserRecord
-    do {
-      user = try UserRecord(claims["user_record"])
-    } catch {
-      throw CallableError(.invalidArgument, error.message)
-    }
-    func text(_ name: String) -> String? {
-      if case .string(let text)? = claims[name] { text } else { nil }
-    }
-    return BlockingEvent(
-      user: user,
-      method: text("sign_in_method"),
-      ipAddress: text("ip_address"),
-      userAgent: text("user_agent"),
-      locale: text("locale"),
-      rawUserInfo: text("raw_user_info"),
-      id: text("event_id") ?? request.id,
-      invocationID: request.id,
-      logger: scope.logger
-    )
+  /// Runs the handler and rethrows its error.
+  @discardableResult
+  public func run(_ event: BlockingEvent) async throws -> UserChanges? {
+    try await handler(event)
   }
 }

@@ -1,6 +1,3 @@
-import Events
-import Invocation
-
 /// The creation or the deletion of a user.
 ///
 /// Events are delivered at least once and can arrive out of order.
@@ -33,37 +30,5 @@ public struct UserEvent: Sendable {
     self.attempt = attempt
     self.invocationID = invocationID
     self.logger = logger
-  }
-}
-
-/// The part that `OnUserCreated` and `OnUserDeleted` have in common.
-struct UserFunction: Sendable {
-  var name: String
-  /// The CloudEvents type of the event.
-  var type: String
-  var options: FunctionOptions
-  var handler: @Sendable (UserEvent) async throws -> Void
-
-  var definition: FunctionDefinition {
-    FunctionDefinition(
-      name: name,
-      trigger: .cloudEvent(CloudEventFilter(type: type)),
-      options: options
-    ) { request, scope in
-      await EventInvocation(scope: scope).reply(to: request) { received in
-        guard received.type == type else {
-          throw EventRefusedError("The function wants \(type), not \(received.type).")
-        }
-        let event = UserEvent(
-          user: try UserRecord(EventJSON.value(received.data)),
-          id: received.id,
-          time: received.time.flatMap { Timestamp($0) },
-          attempt: request.attempt,
-          invocationID: request.id,
-          logger: scope.logger
-        )
-        return { try await handler(event) }
-      }
-    }
   }
 }
