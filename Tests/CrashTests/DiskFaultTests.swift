@@ -434,7 +434,6 @@ struct DiskFaultTests {
         group.addTask {
           while !flag.isSet.load(ordering: .relaxed) {
             _ = try await keys(store)
-            await Task.yield()
           }
         }
       }

@@ -237,7 +237,7 @@ struct DamageTests {
     let commits = fixture.storage.commitsSubmitted
     fixture.storage.holdCommits()
     async let outcome = failure { try await fixture.importer.import(path, .init()) }
-    while fixture.storage.commitsSubmitted == commits { await Task.yield() }
+    await fixture.storage.waitForCommits(commits + 1)
     let again = await failure { try await fixture.importer.import(path, .init()) }
     #expect(again?.statusCode == .aborted)
     fixture.storage.releaseCommits()

@@ -206,7 +206,7 @@ struct StartWatchTests {
     server.clock.advance(by: .milliseconds(2999))
     #expect(isOnDisk)
     server.clock.advance(by: .milliseconds(1))
-    while isOnDisk { await Task.yield() }
+    await eventually("the count is removed") { !isOnDisk }
     running.cancel()
     await running.value
   }
@@ -235,7 +235,7 @@ struct StartWatchTests {
 
     await server.clock.waitForSleepers()
     server.clock.advance(by: .seconds(3))
-    while isOnDisk { await Task.yield() }
+    await eventually("the count is removed") { !isOnDisk }
     running.cancel()
     await running.value
   }

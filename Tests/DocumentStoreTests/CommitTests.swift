@@ -177,7 +177,7 @@ struct CommitTests {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<8 { group.addTask { try await fixture.commit(set("c/d\(index)")) } }
       // All eight commits reach the engine before any completes.
-      while fixture.storage.commitsSubmitted < 8 { await Task.yield() }
+      await fixture.storage.waitForCommits(8)
       group.addTask { try await fixture.commit(set("c/d0", ["v": .integer(1)])) }
       await fixture.waitForLockWaiters(1)
       #expect(fixture.storage.commitsSubmitted == 8)
@@ -280,7 +280,7 @@ struct CommitTests {
     let fixture = StoreFixture()
     fixture.storage.holdCommits()
     async let commit = fixture.commit(set("c/a"))
-    while fixture.storage.commitsSubmitted < 1 { await Task.yield() }
+    await fixture.storage.waitForCommits(1)
     async let reset: Void = fixture.store.reset(database)
     await fixture.waitForLockWaiters(1)
     fixture.storage.releaseCommits()

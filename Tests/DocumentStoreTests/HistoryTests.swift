@@ -141,6 +141,7 @@ struct HistoryTests {
     func number(_ document: FirestoreDocument?) -> Int64? {
       if case .integer(let number)? = document?.fields["n"] { number } else { nil }
     }
+    // Varies the order of the reads and commits.
     for _ in 0..<Int.random(in: 0..<3, using: &random) { await Task.yield() }
     if Bool.random(using: &random) {
       let id = ids.randomElement(using: &random) ?? "a"

@@ -55,16 +55,16 @@ struct ListenMemoryTests {
       )
       defer { session.close() }
       await session.add(ListenRequest(.query(all("c"))), id: 2)
-      while fixture.store.longReads.neededSequence == nil { await Task.yield() }
+      await eventually("the read begins") { fixture.store.longReads.neededSequence != nil }
       // The read waits until the client takes the first page.
-      while session.queuedResultBytes == 0 { await Task.yield() }
+      await eventually("a page is queued") { session.queuedResultBytes > 0 }
       let reads = fixture.storage.readsBegun
       switch end {
       case "close": session.close()
       case "remove": await session.remove(2)
       default: session.dropQueued()
       }
-      while fixture.store.longReads.neededSequence != nil { await Task.yield() }
+      await eventually("the read ends") { fixture.store.longReads.neededSequence == nil }
 
       #expect(fixture.storage.readsBegun == reads)
       #expect(session.queuedResultBytes == 0)
@@ -102,7 +102,7 @@ struct ListenMemoryTests {
       let memory = Memory()
       let session = open(fixture, memory)
       await session.add(ListenRequest(.query(all("c"))), id: 2)
-      while memory.held.withLock({ $0 == 0 }) { await Task.yield() }
+      await eventually("a result is held") { memory.held.withLock { $0 > 0 } }
       await session.remove(2)
       #expect(memory.held.withLock(\.self) == 0)
 
@@ -110,7 +110,7 @@ struct ListenMemoryTests {
       _ = await session.next()
       try await fixture.commit(set("c/b", Self.large))
       try await waitForHub(fixture)
-      while memory.held.withLock({ $0 < 200_000 }) { await Task.yield() }
+      await eventually("both results are held") { memory.held.withLock { $0 >= 200_000 } }
       session.close()
       #expect(memory.held.withLock(\.self) == 0)
     }

@@ -45,8 +45,8 @@ struct ListenOrderTests {
       defer { isAnswered.withLock { $0 = true } }
       return try await phone.toSnapshot()
     }()
-    while !isAnswered.withLock(\.self), fixture.store.hub.withTable({ !$0.isWaiting }) {
-      await Task.yield()
+    await eventually("the listener waits or has its answer") {
+      isAnswered.withLock(\.self) || fixture.store.hub.withTable { $0.isWaiting }
     }
     let tailing = Task { try await fixture.store.tailer.run() }
     defer { tailing.cancel() }
@@ -167,7 +167,7 @@ struct ListenOrderTests {
       await session.add(ListenRequest(.query(all("c"))), id: 2)
       await session.add(limited(), id: 4)
       // A listener without its first snapshot holds up no acknowledgement.
-      while sent.withLock({ !$0.contains("first") }) { await Task.yield() }
+      await eventually("the first snapshot is sent") { sent.withLock { $0.contains("first") } }
       var late = 0
       for index in 0..<200 {
         try await fixture.commit(set("c/d\(index)"))

@@ -80,7 +80,9 @@ struct ListenTests {
       for index in 0..<20 { try await fixture.commit(set("c/b", ["n": .integer(Int64(index))])) }
       try await fixture.commit(delete("c/a"))
       let last = try await fixture.store.readPosition().sequence
-      while fixture.store.hub.withTable({ $0.sequence }) < last { await Task.yield() }
+      await eventually("the hub has all commits") {
+        fixture.store.hub.withTable { $0.sequence } >= last
+      }
 
       #expect(try await phone.toSnapshot() == ["reset 2", "c/b [2]", "current 2"])
     }
@@ -208,7 +210,7 @@ struct ListenTests {
     try await fixture.commit(set("c/a"))
     let phone = Phone(fixture)
     await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
-    while fixture.store.hub.withTable({ !$0.isWaiting }) { await Task.yield() }
+    await eventually("the listener waits") { fixture.store.hub.withTable { $0.isWaiting } }
     telling.cancel()
     _ = await telling.result
     #expect(fixture.store.hub.withTable { !$0.isWaiting })

@@ -129,7 +129,7 @@ struct LookUpAccessTests {
     let before = fixture.storage.commitsSubmitted
     fixture.storage.holdCommits()
     async let closing = fixture.commit(set("gates/g", Self.closed))
-    while fixture.storage.commitsSubmitted == before { await Task.yield() }
+    await fixture.storage.waitForCommits(before + 1)
     async let creation = code { try await fixture.commit(set("c/d"), auth: Self.user) }
     // It waits for the lock held by the commit that closes the gate.
     await fixture.waitForLockWaiters(1)
@@ -208,8 +208,8 @@ struct LookUpAccessTests {
       }
       waiting.withLock { $0.append(touch) }
       // No other commit changes the gate while this one, which reads the gate, holds its lock.
-      while !isDone.load(ordering: .relaxed), fixture.store.locks.waitingCount == 0 {
-        await Task.yield()
+      await eventually("the change is made or waits for the lock") {
+        isDone.load(ordering: .relaxed) || fixture.store.locks.waitingCount > 0
       }
     }
 

@@ -173,11 +173,11 @@ struct ReadTests {
     let fixture = StoreFixture()
     fixture.storage.holdCommits()
     async let commit = fixture.commit(set("c/d", ["v": .integer(1)]))
-    while fixture.storage.commitsSubmitted < 1 { await Task.yield() }
+    await fixture.storage.waitForCommits(1)
     fixture.passWallClock(1)
     let asked = time(1_700_000_000_900_000)
     async let read = fixture.get("c/d", at: .readTime(asked))
-    while fixture.storage.commitsSubmitted < 2 { await Task.yield() }
+    await fixture.storage.waitForCommits(2)
     fixture.storage.releaseCommits()
 
     let result = try await commit
@@ -192,7 +192,7 @@ struct ReadTests {
     fixture.passWallClock(7200)
     fixture.storage.holdCommits()
     async let commit = fixture.commit(set("c/d", ["v": .integer(2)]))
-    while fixture.storage.commitsSubmitted < 2 { await Task.yield() }
+    await fixture.storage.waitForCommits(2)
 
     let transaction = try await fixture.begin(.readOnly())
     let read = try await fixture.store.lookUp(

@@ -60,7 +60,7 @@ struct RepeatedCommitTests {
     let before = fixture.storage.commitsSubmitted
     fixture.storage.holdCommits()
     async let first = fixture.commit(increment, in: id)
-    while fixture.storage.commitsSubmitted == before { await Task.yield() }
+    await fixture.storage.waitForCommits(before + 1)
     async let second = fixture.commit(increment, in: id)
     await #expect(throws: TransactionTable.otherWrites) {
       try await fixture.commit(set("c/other"), in: id)

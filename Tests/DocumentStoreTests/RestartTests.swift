@@ -89,7 +89,7 @@ struct RestartTests {
     fixture.storage.holdCommits()
     let before = fixture.storage.commitsSubmitted
     async let write = fixture.commit(set("c/e"))
-    while fixture.storage.commitsSubmitted == before { await Task.yield() }
+    await fixture.storage.waitForCommits(before + 1)
     #expect(try await fixture.get("c/d") == [:])
     fixture.storage.releaseCommits()
     _ = try await write

@@ -5,6 +5,7 @@ import QueryEngine
 import StatusCodes
 import StorageEngine
 import TestSupport
+import Testing
 
 @testable import DocumentStore
 @testable import EventLog
@@ -95,7 +96,7 @@ final class StoreFixture: Sendable {
   func waitForLockWaiters(_ count: Int) async {
     // Each waiting request sleeps on the manual clock until its deadline.
     await clock.waitForSleepers(count)
-    while store.locks.waitingCount < count { await Task.yield() }
+    await eventually("\(count) requests wait for locks") { store.locks.waitingCount >= count }
   }
 }
 

@@ -349,12 +349,10 @@ struct TransactionTests {
       let submitted = fixture.storage.commitsSubmitted
       fixture.storage.holdCommits()
       async let phantom = fixture.commit(set("c/new"))
-      while fixture.storage.commitsSubmitted == submitted { await Task.yield() }
+      await fixture.storage.waitForCommits(submitted + 1)
       async let outcome = code { try await fixture.commit(set("e/x"), in: id) }
-      while fixture.store.locks.waitingCount == 0,
-        fixture.storage.commitsSubmitted == submitted + 1
-      {
-        await Task.yield()
+      await eventually("the transaction's commit waits for a lock or is submitted") {
+        fixture.store.locks.waitingCount > 0 || fixture.storage.commitsSubmitted > submitted + 1
       }
       fixture.storage.releaseCommits()
 

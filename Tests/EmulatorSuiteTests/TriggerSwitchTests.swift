@@ -97,7 +97,7 @@ struct TriggerSwitchTests {
       #expect(!target.isEnabled && !triggers.isEnabled)
       clock.advance(by: .seconds(300))
       #expect(await changes.next() == true)
-      while !triggers.isEnabled { await Task.yield() }
+      await eventually("the triggers are enabled") { triggers.isEnabled }
       #expect(log.entries(atLeast: .warning).last?.message.contains("has ended") == true)
       group.cancelAll()
     }

@@ -55,14 +55,6 @@ struct EventRetentionTests {
         clock.advance(by: .seconds(60))
       }
     }
-
-    /// Yields to other tasks until the condition holds.
-    func wait(_ condition: () async throws -> Bool) async throws {
-      while try await !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-      }
-    }
   }
 
   @Test("Records needed by a running read are kept, and no follower is blamed for them")
@@ -72,14 +64,14 @@ struct EventRetentionTests {
     let storage = fixture.storage
     for index in 1...3 { try await commit(change(index), at: 0, to: storage) }
     try await fixture.run {
-      try await fixture.wait { try await logged(storage) == [2, 3] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [2, 3] }
       await fixture.advance(minutes: 70)
       await fixture.clock.waitForSleepers()
       #expect(try await logged(storage) == [2, 3])
       #expect(fixture.retention.exceeded == nil)
       needed.withLock { $0 = nil }
       await fixture.advance(minutes: 2)
-      try await fixture.wait { try await logged(storage) == [] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [] }
     }
   }
 
@@ -94,7 +86,7 @@ struct EventRetentionTests {
       await fixture.clock.waitForSleepers()
       let before = try await logged(storage)
       await fixture.advance(minutes: 2)
-      try await fixture.wait { try await logged(storage) == [2] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [2] }
       let mark = try await storage.read { try CommitLog.trimmedThrough(in: $0)?.sequence }
 
       #expect(before == [1, 2])
@@ -111,10 +103,10 @@ struct EventRetentionTests {
     try await put("fast", 4, storage)
     try await fixture.run {
       await fixture.advance(minutes: 70)
-      try await fixture.wait { try await logged(storage) == [3, 4] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [3, 4] }
       try await put("slow", 4, storage)
       await fixture.advance(minutes: 2)
-      try await fixture.wait { try await logged(storage) == [] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [] }
     }
   }
 
@@ -129,7 +121,7 @@ struct EventRetentionTests {
       let kept = try await logged(storage)
       try await put("deliveries", 1, storage)
       await fixture.advance(minutes: 2)
-      try await fixture.wait { try await logged(storage) == [] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [] }
 
       #expect(kept == [1])
     }
@@ -147,9 +139,11 @@ struct EventRetentionTests {
         committed.append(try await commit(change(number, text: text), to: storage))
         fixture.tailer.wake()
       }
-      try await fixture.wait { try await logged(storage) == Array(committed.suffix(4)) }
+      try await eventually("the log is trimmed") {
+        try await logged(storage) == Array(committed.suffix(4))
+      }
       #expect(fixture.retention.exceeded == nil)
-      try await fixture.wait { fixture.retention.bytes <= 5000 }
+      await eventually("the bytes are counted") { fixture.retention.bytes <= 5000 }
     }
   }
 
@@ -167,17 +161,21 @@ struct EventRetentionTests {
         committed.append(try await commit(change(number, text: text), to: storage))
         fixture.tailer.wake()
       }
-      try await fixture.wait { fixture.retention.exceeded == "slow" }
+      await eventually("the follower is named") { fixture.retention.exceeded == "slow" }
       // Records that the cursor has passed were trimmed all the same.
-      try await fixture.wait { try await logged(storage) == Array(committed.dropFirst(1)) }
+      try await eventually("the log is trimmed") {
+        try await logged(storage) == Array(committed.dropFirst(1))
+      }
 
       try await put("slow", committed[9], storage)
       // Retention checks again each second.
-      try await fixture.wait {
+      await eventually("the follower is named no longer") {
         fixture.clock.advance(by: .seconds(1))
         return fixture.retention.exceeded == nil
       }
-      try await fixture.wait { try await logged(storage) == Array(committed.suffix(4)) }
+      try await eventually("the log is trimmed") {
+        try await logged(storage) == Array(committed.suffix(4))
+      }
     }
   }
 
@@ -195,7 +193,7 @@ struct EventRetentionTests {
     try await commit(change(3), at: Self.hour, to: storage)
     try await fixture.run {
       await fixture.advance(minutes: 61)
-      try await fixture.wait { try await logged(storage) == [4] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [4] }
       let (left, versionsDiffer) = try await storage.read { snapshot in
         var left: [[UInt8]] = []
         try snapshot.scan(past, prefix: []) { key, _ in
@@ -217,7 +215,7 @@ struct EventRetentionTests {
     let storage = fixture.storage
     for number in 1...3 { try await commit(change(number), to: storage) }
     try await fixture.run {
-      try await fixture.wait { try await logged(storage) == [] }
+      try await eventually("the log is trimmed") { try await logged(storage) == [] }
       var late = fixture.tailer.entries(after: 1).makeAsyncIterator()
       let error = await #expect(throws: EventsTrimmedError.self) { try await late.next() }
       #expect(error?.trimmedThrough == 3)

@@ -78,18 +78,6 @@ private final class SampleWorker: Sendable {
   }
 }
 
-/// Runs blocking work on a new thread.
-///
-/// On a shared thread it could wait for a process that another test must end, while that test waits
-/// for a thread.
-private func blocking<Result: Sendable>(
-  _ work: @escaping @Sendable () -> Result
-) async -> Result {
-  await withCheckedContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(returning: work()) }
-  }
-}
-
 @Suite("Worker process", .timeLimit(.minutes(5)))
 struct WorkerProcessTests {
   @Test(

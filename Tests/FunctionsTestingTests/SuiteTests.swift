@@ -159,5 +159,5 @@ struct SuiteTests {
 
 /// Returns once a run of a function has begun.
 func started(_ function: some CloudFunction, in suite: FunctionsSuite) async {
-  while suite.runCount(of: function) == 0 { await Task.yield() }
+  await eventually("a run has begun") { suite.runCount(of: function) > 0 }
 }

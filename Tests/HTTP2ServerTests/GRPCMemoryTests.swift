@@ -4,6 +4,7 @@ import NIOCore
 import StatusCodes
 import SwiftProtobuf
 import Testing
+import TestSupport
 
 @testable import HTTP2Server
 
@@ -58,11 +59,8 @@ struct GRPCMemoryTests {
     try slow.hold(80)
     #expect(throws: budget.error.exhausted) { try other.hold(50) }
     let send = stalledSend(slow)
-    while true {
-      // When the slow client's send waits, its memory becomes available to other calls.
-      if (try? other.hold(50)) != nil { break }
-      await Task.yield()
-    }
+    // Before the slow client's send waits, its memory is refused to other calls.
+    await eventually("the slow client gives way") { (try? other.hold(50)) != nil }
 
     #expect(await send.value == .resourceExhausted)
     #expect(budget.heldBytes == 90)
@@ -91,14 +89,14 @@ struct GRPCMemoryTests {
               stream: 1
             )
           }
-          while budget.heldBytes < 200_000 { await Task.yield() }
+          await eventually("the reply is held") { budget.heldBytes >= 200_000 }
           try await HTTP2Client.with(address) { client in
             let refused = try await client.call("/test.Echo/Say", "")
             #expect(refused.status == "8")
             #expect(refused.message?.contains("memory") == true)
           }
         }
-        while budget.heldBytes > 0 { await Task.yield() }
+        await eventually("the reply is given up") { budget.heldBytes == 0 }
       }
       let served = try await HTTP2Client.with(address) { client in
         try await client.call("/test.Echo/Say", "")

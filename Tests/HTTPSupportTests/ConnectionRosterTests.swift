@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import Synchronization
 import Testing
+import TestSupport
 
 @Suite("Connections of all ports", .timeLimit(.minutes(5)))
 struct ConnectionRosterTests {
@@ -58,14 +59,18 @@ struct ConnectionRosterTests {
     try await withService(roster: roster, responder: responder) { address, _ in
       let waiting = try await RawConnection.with(address) { held in
         try await held.send(get("/held"))
-        while order.withLock({ $0.isEmpty }) { await Task.yield() }
+        await eventually("the first request is held") { order.withLock { !$0.isEmpty } }
+        let (sent, sending) = AsyncStream.makeStream(of: Void.self)
         let waiting = Task {
           try await RawConnection.with(address) { waiting in
             try await waiting.send(get("/waiting"))
+            sending.yield()
             return try await waiting.receive(until: "/waiting")
           }
         }
-        for _ in 0..<1000 { await Task.yield() }
+        for await _ in sent { break }
+        // No event shows that a connection stays unaccepted; a wrong server may accept it now.
+        for _ in 0..<100 { await Task.yield() }
         order.withLock { $0.append("opened") }
         opener.yield()
         #expect(try await held.receive(until: "\r\n\r\n").contains("200 OK"))

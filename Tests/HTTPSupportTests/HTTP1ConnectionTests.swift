@@ -188,6 +188,7 @@ struct HTTP1ConnectionTests {
   }
 
   private let slowEcho: HTTPService.Responder = { request, _ in
+    // Gives the connection time to read what follows; no event of a responder shows that it has.
     if request.path == "/slow" { for _ in 0..<100 { await Task.yield() } }
     return .text("\(try await request.wholeBody(upTo: 1 << 20).readableBytes).")
   }

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import Synchronization
 import Testing
+import TestSupport
 
 @Suite("The memory of all transfers", .timeLimit(.minutes(5)))
 struct TransferBudgetTests {
@@ -81,7 +82,7 @@ struct TransferBudgetTests {
     try await withService(budget: budget, responder: collects) { address, _ in
       try await RawConnection.with(address) { first in
         try await first.send(Self.head(1_900_000) + String(repeating: "x", count: 1_800_000))
-        while budget.heldBytes < 1_800_000 { await Task.yield() }
+        await eventually("the body is held") { budget.heldBytes >= 1_800_000 }
         try await RawConnection.with(address) { second in
           try await second.send(Self.head(900_000) + String(repeating: "x", count: 900_000))
           let refusal = try await second.receive(until: "}}")
@@ -105,7 +106,7 @@ struct TransferBudgetTests {
       }
       try await RawConnection.with(address) { client in
         try await client.send(Self.head(5000) + "x")
-        while budget.heldBytes < 5000 { await Task.yield() }
+        await eventually("the body is held") { budget.heldBytes >= 5000 }
         try await client.send(String(repeating: "x", count: 4999))
         #expect(try await client.receive(until: "5000.").hasPrefix("HTTP/1.1 200 "))
         #expect(budget.heldBytes == 0)
@@ -119,7 +120,7 @@ struct TransferBudgetTests {
     try await withService(budget: budget, responder: collects) { address, _ in
       try await RawConnection.with(address) { first in
         try await first.send(Self.head(1_900_000) + String(repeating: "x", count: 1_800_000))
-        while budget.heldBytes < 1_800_000 { await Task.yield() }
+        await eventually("the body is held") { budget.heldBytes >= 1_800_000 }
         try await RawConnection.with(address) { second in
           try await second.send(Self.head(900_000) + String(repeating: "x", count: 900_000))
           #expect(try await second.receive(until: "900000.").hasPrefix("HTTP/1.1 200 "))

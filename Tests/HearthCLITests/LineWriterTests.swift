@@ -1,28 +1,21 @@
 import Dispatch
 import Foundation
 import Testing
+import TestSupport
 
 @testable import HearthCLI
 
 @Suite("Line writer")
 struct LineWriterTests {
   /// Reads the pipe until all its writers are closed.
-  ///
-  /// Uses a new thread, because blocking a thread of the shared pool could stall other tests.
   private func everything(from pipe: Pipe) async -> String {
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        continuation.resume(returning: String(decoding: data, as: UTF8.self))
-      }
+    await blocking {
+      String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     }
   }
 
-  /// Flushes on a new thread, because flushing blocks.
   private func flush(_ writer: LineWriter, until deadline: DispatchTime) async -> Bool {
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread { continuation.resume(returning: writer.flush(until: deadline)) }
-    }
+    await blocking { writer.flush(until: deadline) }
   }
 
   private func writer(to pipe: Pipe, bytesMax: Int = LineWriter.bytesMax) -> LineWriter {

@@ -119,7 +119,9 @@ struct DebuggerJourneyTests {
     kill(debuggee.pid, SIGSTOP)
     try await client.write("things/t1", n: 1)
     let call = Task { try await client.call("hasty", data: "null") }
-    while try await client.events(state: "running").isEmpty { await Task.yield() }
+    try await eventually("the event runs") {
+      try await !client.events(state: "running").isEmpty
+    }
     _ = debuggee.end(SIGKILL)
     // The call is not lost, whether it was sent before or after the end of the process.
     #expect([200, 500].contains(try await call.value.status))
@@ -144,7 +146,7 @@ struct DebuggerJourneyTests {
 
     let second = try SuiteProcess(project, ["--hub-port", hubPort])
     let again = JourneyClient(second)
-    while try await again.version() != "debug" { await Task.yield() }
+    try await eventually("the debugged process serves") { try await again.version() == "debug" }
     // A suite begins at the machine's time.
     #expect(try await again.clockLead() < 60)
     #expect(debuggee.end(SIGINT) == 0)

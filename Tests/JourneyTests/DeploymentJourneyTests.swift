@@ -85,20 +85,12 @@ struct DeploymentJourneyTests {
   }
 
   private func waitFor(_ version: String, _ client: JourneyClient) async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
-    while ContinuousClock.now < deadline {
-      if try await client.version() == version { return }
-    }
-    throw JourneyError("version \(version) was not served within 60 s")
+    try await eventually("version \(version) is served") { try await client.version() == version }
   }
 
   private func waitForLog(_ project: JourneyProject, _ words: String) async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
-    while ContinuousClock.now < deadline {
-      let log = try String(contentsOfFile: project.folder.path("log"), encoding: .utf8)
-      if log.contains(words) { return }
-      await Task.yield()
+    try await eventually("the suite says \"\(words)\"") {
+      try String(contentsOfFile: project.folder.path("log"), encoding: .utf8).contains(words)
     }
-    throw JourneyError("the suite did not say \"\(words)\" within 60 s")
   }
 }

@@ -53,10 +53,7 @@ struct ExportJourneyTests {
     let root = project.folder.path
     async let cut = HearthCommand.run("export", folder, "--force", "--hub", hub, in: root)
     let work = project.folder.path(".export.hearth-export.new/firestore_export")
-    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
-    while !FileManager.default.fileExists(atPath: work), ContinuousClock.now < deadline {
-      await Task.yield()
-    }
+    await eventually("the export writes") { FileManager.default.fileExists(atPath: work) }
     first.killHard()
 
     #expect(try await cut.status == 1)

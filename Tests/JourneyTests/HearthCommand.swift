@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A completed run of the built `hearth` command.
 struct HearthCommand: Sendable {
@@ -7,8 +8,6 @@ struct HearthCommand: Sendable {
   var errors: String
 
   /// Runs `hearth` in a folder, without the emulator addresses in this test's own environment.
-  ///
-  /// Uses a new thread, because it blocks.
   static func run(_ arguments: String..., in folder: String) async throws -> HearthCommand {
     try await run(arguments, in: folder)
   }
@@ -44,21 +43,16 @@ struct HearthCommand: Sendable {
       try given.fileHandleForWriting.write(contentsOf: Data(input.utf8))
       try given.fileHandleForWriting.close()
     }
-    return try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        // The output of a command fits in a pipe buffer, so the pipes can be read one after
-        // another.
-        let printed = output.fileHandleForReading.readDataToEndOfFile()
-        let complained = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        continuation.resume(
-          returning: HearthCommand(
-            status: process.terminationStatus,
-            output: String(decoding: printed, as: UTF8.self),
-            errors: String(decoding: complained, as: UTF8.self)
-          )
-        )
-      }
+    return await blocking {
+      // The output of a command fits in a pipe buffer, so the pipes can be read one after another.
+      let printed = output.fileHandleForReading.readDataToEndOfFile()
+      let complained = errors.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      return HearthCommand(
+        status: process.terminationStatus,
+        output: String(decoding: printed, as: UTF8.self),
+        errors: String(decoding: complained, as: UTF8.self)
+      )
     }
   }
 }

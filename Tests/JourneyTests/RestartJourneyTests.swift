@@ -101,13 +101,10 @@ struct RestartJourneyTests {
     in project: JourneyProject,
     _ client: JourneyClient
   ) async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(30))
-    while ContinuousClock.now < deadline {
+    try await eventually("\(wanted) are recorded") {
       try await client.settle()
       let lines = try project.records().map { $0.prefix(2).joined(separator: " ") }
-      if wanted.allSatisfy(lines.contains) { return }
-      await Task.yield()
+      return wanted.allSatisfy(lines.contains)
     }
-    throw JourneyError("not recorded within 30 s: \(project.logTail())")
   }
 }

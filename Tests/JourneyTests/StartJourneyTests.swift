@@ -68,7 +68,7 @@ struct StartJourneyTests {
     defer { last.killHard() }
     #expect(try await JourneyClient(last).version() == "1")
     // Once the server has survived the start, it no longer counts, however the server ends.
-    while starting(project) != nil { await Task.yield() }
+    await eventually("the start is over") { starting(project) == nil }
   }
 
   @Test("A server that dies while it deploys starts with the deployment before")
@@ -88,7 +88,7 @@ struct StartJourneyTests {
     let killed = try SuiteProcess(project, ["--no-functions", "--executable", functions])
     let client = JourneyClient(killed)
     let deployment = Task { try await client.deploy() }
-    while [nil, id].contains(starting(project)) { await Task.yield() }
+    await eventually("the new deployment starts") { ![nil, id].contains(starting(project)) }
     killed.killHard()
     await #expect(throws: (any Error).self) { try await deployment.value }
 

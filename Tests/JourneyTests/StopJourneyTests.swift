@@ -26,33 +26,20 @@ struct StopJourneyTests {
     return Task { [request] in _ = try await OutboundClient().send(request) }
   }
 
-  private func clock(_ suite: SuiteProcess) async throws -> ClockDescription {
-    let request = OutboundRequest(
-      method: "GET",
-      url: "http://\(suite.address("hub"))/hearth/v1/clock",
-      headers: ["authorization": "Bearer \(suite.token)"]
-    )
-    let response = try await OutboundClient().send(request)
-    return try JSONDecoder().decode(ClockDescription.self, from: Data(response.body))
-  }
-
-  private func waitForJump(_ suite: SuiteProcess) async throws {
-    while try await clock(suite).aheadSeconds == 0 {}
-  }
-
   @Test("A jump of ten years ends with its client, and a stop does not wait for one")
   func jumps() async throws {
     let project = try JourneyProject()
     let suite = try SuiteProcess(project)
+    let client = JourneyClient(suite)
     let left = begin("/hearth/v1/clock", Self.decade, on: suite)
-    try await waitForJump(suite)
+    try await eventually("the jump begins") { try await client.clock().aheadSeconds > 0 }
     left.cancel()
     // When many reads in a row return the same time, no request advances the clock.
     var seen = 0.0
     var looks = 0
     while looks < 20 {
-      _ = try await JourneyClient(suite).call("count", data: "null")
-      let now = try await clock(suite).aheadSeconds
+      _ = try await client.call("count", data: "null")
+      let now = try await client.clock().aheadSeconds
       looks = now == seen ? looks + 1 : 0
       seen = now
     }
@@ -60,7 +47,9 @@ struct StopJourneyTests {
 
     let other = begin("/hearth/v1/clock", Self.decade, on: suite)
     let settling = begin("/hearth/v1/settle?timeoutSeconds=600", "", on: suite)
-    while try await clock(suite).aheadSeconds == seen {}
+    try await eventually("the other jump begins") {
+      try await client.clock().aheadSeconds != seen
+    }
     #expect(suite.stop() == 0, "\(project.logTail())")
     for task in [other, settling] { _ = await task.result }
     #expect(!project.logTail().contains("Delivery is dead"))
@@ -76,16 +65,18 @@ struct StopJourneyTests {
     let workers = SuiteProcess.children(of: suite.pid)
     #expect(!workers.isEmpty)
     let hanging = Task { try await client.call("hang", data: #"{"isStubborn": true}"#) }
-    while try await !isRunning("hang", suite) {}
+    try await eventually("hang runs") {
+      try await client.deployedFunctions().contains { $0.name == "hang" && ($0.running ?? 0) > 0 }
+    }
 
     kill(suite.pid, SIGTERM)
     // Signals count as one until the suite gives up their handlers, while "hang" still runs.
-    while try catches(SIGINT, suite.pid) { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually("the suite gives up its handlers") { try !catches(SIGINT, suite.pid) }
     kill(suite.pid, SIGINT)
     #expect(suite.waitForSignal() == SIGINT)
     _ = await hanging.result
     for worker in workers {
-      while kill(worker, 0) == 0, !isZombie(worker) { await Task.yield() }
+      await eventually("worker \(worker) ends") { kill(worker, 0) != 0 || isZombie(worker) }
     }
   }
 
@@ -95,17 +86,6 @@ struct StopJourneyTests {
     let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigCgt:") })
     let mask = try #require(UInt64(line.dropFirst(7).drop { $0.isWhitespace }, radix: 16))
     return mask & 1 << UInt64(signal - 1) != 0
-  }
-
-  private func isRunning(_ name: String, _ suite: SuiteProcess) async throws -> Bool {
-    let request = OutboundRequest(
-      method: "GET",
-      url: "http://\(suite.address("hub"))/hearth/v1/functions",
-      headers: ["authorization": "Bearer \(suite.token)"]
-    )
-    let response = try await OutboundClient().send(request)
-    let functions = try JSONDecoder().decode([FunctionDescription].self, from: Data(response.body))
-    return functions.contains { $0.name == name && ($0.running ?? 0) > 0 }
   }
 
   /// True if a process has ended and only waits to be reaped by its parent.

@@ -4,6 +4,7 @@ import Identity
 import LibC
 import OutboundHTTP
 import TestSupport
+import Testing
 
 /// A real `hearth start` with the sample functions, in its own folder.
 ///
@@ -270,24 +271,25 @@ struct JourneyClient: Sendable {
 
   /// Returns once functions are deployed, because the suite listens before that.
   func waitForDeployment() async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
-    while ContinuousClock.now < deadline {
-      let body = try await send("GET", "\(hub)/hearth/v1/functions", "")
-      if try !JSONDecoder().decode([FunctionDescription].self, from: Data(body)).isEmpty { return }
-      await Task.yield()
-    }
-    throw JourneyError("nothing was deployed within 60 s")
+    try await eventually("functions are deployed") { try await !deployedFunctions().isEmpty }
   }
 
   /// Returns once a function's log contains a line with these words.
   func waitForLog(of function: String, containing words: String) async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
-    while ContinuousClock.now < deadline {
+    try await eventually("\(function) logs \"\(words)\"") {
       let body = try await send("GET", "\(hub)/hearth/v1/logs?function=\(function)", "")
-      if String(decoding: body, as: UTF8.self).contains(words) { return }
-      await Task.yield()
+      return String(decoding: body, as: UTF8.self).contains(words)
     }
-    throw JourneyError("\(function) did not log \"\(words)\" within 60 s")
+  }
+
+  func deployedFunctions() async throws -> [FunctionDescription] {
+    let body = try await send("GET", "\(hub)/hearth/v1/functions", "")
+    return try JSONDecoder().decode([FunctionDescription].self, from: Data(body))
+  }
+
+  func clock() async throws -> ClockDescription {
+    let body = try await send("GET", "\(hub)/hearth/v1/clock", "")
+    return try JSONDecoder().decode(ClockDescription.self, from: Data(body))
   }
 
   private func send(_ method: String, _ url: String, _ body: String) async throws -> [UInt8] {

@@ -24,15 +24,10 @@ struct VersionTagTests {
     process.standardOutput = output
     process.standardError = output
     try process.run()
-    return try await withCheckedThrowingContinuation { continuation in
-      // This thread ends with the process.
-      Thread.detachNewThread {
-        let printed = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        continuation.resume(
-          returning: (process.terminationStatus, String(decoding: printed, as: UTF8.self))
-        )
-      }
+    return await blocking {
+      let printed = output.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      return (process.terminationStatus, String(decoding: printed, as: UTF8.self))
     }
   }
 

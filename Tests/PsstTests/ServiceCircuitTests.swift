@@ -189,6 +189,7 @@ struct ServiceCircuitTests {
     let fixture = fixture
     try await withThrowingTaskGroup(of: ServiceError?.self) { group in
       for _ in 0..<200 {
+        // Yields so that others begin while a call is in progress.
         group.addTask { try await fixture.call(down, during: { await Task.yield() }) }
       }
       for try await error in group { #expect(error?.kind == .unavailable) }

@@ -327,7 +327,7 @@ struct IndexTests {
 
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await engine.run(in: fixture.order) }
-      while !engine.indexes().contains(where: \.isReady) { await Task.yield() }
+      await eventually("the index is built") { engine.indexes().contains(where: \.isReady) }
       group.cancelAll()
       try await group.waitForAll()
     }

@@ -1,6 +1,8 @@
 import DocumentModel
 import Identity
 import Synchronization
+import TestSupport
+import Testing
 
 @testable import DocumentStore
 
@@ -131,7 +133,8 @@ final class ListeningClient: Sendable {
   private func take(_ session: ListenSession) async {
     while !Task.isCancelled, let events = await session.next() {
       for event in events { await take(event, session) }
-      while isPaused.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
+      // The game decides how long a client pauses.
+      await eventually("the client goes on", within: .seconds(3600)) { !isPaused.withLock { $0 } }
     }
   }
 
@@ -144,18 +147,20 @@ final class ListeningClient: Sendable {
 
   /// Waits until a snapshot at or after `time` covers all targets; false if that takes too long.
   func catchUp(with time: Timestamp, _ remind: () async -> Void) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(20)
-    while ContinuousClock.now < deadline {
-      let isThere = state.withLock { state in
-        state.targets.isEmpty
-          || state.lastTime >= time
-            && state.targets.values.allSatisfy { $0.isCurrent && $0.pending == 0 }
-      }
-      if isThere { return true }
+    await eventually("a listener catches up") {
+      if isCurrent(at: time) { return true }
       await remind()
-      await Task.yield()
+      return false
     }
-    return false
+    return isCurrent(at: time)
+  }
+
+  private func isCurrent(at time: Timestamp) -> Bool {
+    state.withLock { state in
+      state.targets.isEmpty
+        || state.lastTime >= time
+          && state.targets.values.allSatisfy { $0.isCurrent && $0.pending == 0 }
+    }
   }
 
   func takeShown() -> [Shown] {

@@ -1,5 +1,6 @@
 package import StorageEngine
 import Synchronization
+package import Testing
 
 /// A storage engine that passes every call on to another engine, and fails or stalls on demand.
 package final class FaultyStorage: OrderedStorage {
@@ -83,6 +84,16 @@ package final class FaultyStorage: OrderedStorage {
 
   /// The number of batches submitted, failed ones included.
   package var commitsSubmitted: Int { state.withLock { $0.submitted } }
+
+  /// Returns once `count` batches have been submitted.
+  package func waitForCommits(
+    _ count: Int,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async {
+    await eventually("\(count) commits are submitted", sourceLocation: sourceLocation) {
+      commitsSubmitted >= count
+    }
+  }
 
   /// The number of reads begun, failed ones included.
   package var readsBegun: Int { state.withLock { $0.reads } }

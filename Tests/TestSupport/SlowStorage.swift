@@ -25,6 +25,7 @@ package final class SlowStorage: OrderedStorage {
   /// Yields to other tasks a random number of times.
   private func pause() async {
     let turns = state.withLock { Int.random(in: 0...20, using: &$0.random) }
+    // Varies the order of what runs at once, by the seed.
     for _ in 0..<turns { await Task.yield() }
   }
 

@@ -17,7 +17,9 @@ struct DeliveryBacklogTests {
     for number in 0..<count { try await before.create("things/\(number)") }
     try before.service.updateFunctions(["f": .created("things/{id}")])
     try await before.run { bench in
-      while bench.service.administration.pendingCount < count { await Task.yield() }
+      await eventually("all are pending", within: .seconds(240)) {
+        bench.service.administration.pendingCount >= count
+      }
     } stopping: { bench in
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .seconds(2))

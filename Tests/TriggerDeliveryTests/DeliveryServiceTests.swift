@@ -346,8 +346,8 @@ struct DeliveryServiceTests {
       for number in 0..<count { try await bench.create("things/t\(number)") }
       await invoker.waitForRuns(160)
       // The events are expanded, but most deliveries have not begun.
-      while try await first.service.administration.list(limit: count).count < count {
-        await Task.yield()
+      try await eventually("all events are expanded") {
+        try await first.service.administration.list(limit: count).count >= count
       }
     } stopping: { bench in
       await bench.clock.waitForSleepers()

@@ -22,9 +22,8 @@ struct KeptFailureTests {
 
   /// Returns once a function has at most `count` failures left.
   private func waitForFailures(of function: String, atMost count: Int) async throws {
-    while try await failed(function).count > count {
-      try Task.checkCancellation()
-      await Task.yield()
+    try await eventually("at most \(count) failures of \(function) are left") {
+      try await failed(function).count <= count
     }
   }
 

@@ -87,7 +87,9 @@ struct NeighbourTests {
     for number in 0..<2000 { try await bench.create("things/\(number)") }
     try await bench.run { bench in
       await invoker.waitForRuns(DispatchLimits.concurrentDefault)
-      while bench.service.administration.pendingCount < 2000 { await Task.yield() }
+      await eventually("all are pending") {
+        bench.service.administration.pendingCount >= 2000
+      }
       storage.refuseCommits(with: StorageError(.failed, "a stop has nothing to write"))
     } stopping: { bench in
       await bench.clock.waitForSleepers()

@@ -49,7 +49,9 @@ struct SharingTests {
   }
 
   private func waitForSettled(_ count: Int) async throws {
-    while try await settledCount() < count { try await Task.sleep(for: .milliseconds(5)) }
+    try await eventually("\(count) deliveries are settled", within: .seconds(240)) {
+      try await settledCount() >= count
+    }
   }
 
   @Test("When nothing fails, both deliver, and each event runs once")
@@ -119,8 +121,8 @@ struct SharingTests {
       for node in [one, two] { group.addTask { await node.live() } }
       var expected = 0
       for _ in 0..<5 {
-        while one.bench.service.nextTick == nil || two.bench.service.nextTick == nil {
-          try await Task.sleep(for: .milliseconds(5))
+        await eventually("both know the next run") {
+          one.bench.service.nextTick != nil && two.bench.service.nextTick != nil
         }
         for node in [one, two] {
           node.bench.clock.advance(by: .seconds(60))

@@ -98,7 +98,7 @@ struct UndeployedTests {
         // The row is written shortly after, and the log reports it then.
         try await bench.service.waitUntilIdle()
         try await bench.jump(.seconds(20 * 3600))
-        while try await rowCount() == 0 { await Task.yield() }
+        try await eventually("the row is written") { try await rowCount() > 0 }
       }
       return bench.clock
     }()

@@ -134,7 +134,7 @@ struct WaitReasonTests {
     let next = DeliveryBench(storage: storage, invoker: invoker)
     try await next.run { bench in
       for number in 0..<3 { try await bench.create("things/n\(number)") }
-      while bench.service.eventsBeforeDeployment < 3 { await Task.yield() }
+      await eventually("all are counted") { bench.service.eventsBeforeDeployment == 3 }
       #expect(try await reasons(bench) == ["things/a": .nothingDeployed])
       try bench.service.updateFunctions(["f": created])
       try await bench.service.waitUntilIdle()

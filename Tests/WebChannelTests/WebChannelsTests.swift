@@ -38,7 +38,9 @@ struct WebChannelsTests {
 
     /// Returns once the session has ended.
     func untilOver(_ id: String) async {
-      while await request(.post, "SID=\(id)&RID=9", "count=0").status == .ok { await Task.yield() }
+      await eventually("session \(id) is over") {
+        await request(.post, "SID=\(id)&RID=9", "count=0").status != .ok
+      }
     }
 
     func text(_ response: Response) async throws -> String {
@@ -138,7 +140,7 @@ struct WebChannelsTests {
       _ = try await stream.next()
     }
     let id = try await page.open("700")
-    while budget.heldBytes < 700 { await Task.yield() }
+    await eventually("the message is held") { budget.heldBytes >= 700 }
     // There is no memory for a second session.
     let other = try await page.open("400")
     await page.untilOver(other)
@@ -147,7 +149,7 @@ struct WebChannelsTests {
     _ = await page.request(.post, "SID=\(id)&RID=3&AID=1", "count=0")
     #expect(budget.heldBytes == 0)
     _ = try await page.open("700")
-    while budget.heldBytes < 700 { await Task.yield() }
+    await eventually("the message is held") { budget.heldBytes >= 700 }
     channels.endAll()
     #expect(budget.heldBytes == 0)
   }
@@ -226,7 +228,7 @@ struct WebChannelsTests {
     try await produce { piece in
       guard String(buffer: piece).contains("0123456789") else { return }
       Task {
-        // Gives the channel enough time to wait for more.
+        // Gives the channel time to wait for more; a client sees no event of that.
         for _ in 0..<100 { await Task.yield() }
         open.yield()
       }
@@ -310,7 +312,7 @@ struct WebChannelsTests {
     let left = Task {
       await page.request(.post, "SID=\(id)&RID=2", Page.form(["left"], from: 1)).status
     }
-    // Gives the message enough time to be accepted if that were possible.
+    // Gives a wrong server time to accept the message; no event shows that it stays outside.
     for _ in 0..<100 { await Task.yield() }
     left.cancel()
     #expect(await left.value == .badRequest)

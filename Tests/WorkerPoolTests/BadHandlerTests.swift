@@ -31,20 +31,18 @@ struct BadHandlerWorkerFleetTests {
     #expect(message.contains(words), "\(message)", sourceLocation: sourceLocation)
   }
 
-  /// Returns once a function's log contains these words; the test's time limit applies.
+  /// Returns once a function's log contains these words.
   private func line(_ words: String, of function: String, in log: FunctionLogStore) async {
-    while !Task.isCancelled,
-      await !log.entries(function: function).contains(where: { $0.message.contains(words) })
-    {
-      await Task.yield()
+    await eventually("\(function) logs \"\(words)\"") {
+      await log.entries(function: function).contains { $0.message.contains(words) }
     }
   }
 
-  /// Returns once a process has ended; the test's time limit applies.
+  /// Returns once a process has ended.
   private func end(of process: pid_t) async {
     // A zombie process still has its ID but no memory.
-    while !Task.isCancelled, kill(process, 0) == 0, ProcessFacts.memoryBytes(of: process) ?? 0 > 0 {
-      await Task.yield()
+    await eventually("process \(process) ends") {
+      kill(process, 0) != 0 || ProcessFacts.memoryBytes(of: process) ?? 0 == 0
     }
   }
 
@@ -254,8 +252,7 @@ struct BadHandlerWorkerFleetTests {
     }
     try await withFleet(trapping + sample(["echo", "count"]), .init(workersMax: 3)) { fleet, _ in
       unlink(path)
-      for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
-      while fleet.statuses().contains(where: { $0.workers > 0 }) { await Task.yield() }
+      await fleet.killWorkers()
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<50 {
           group.addTask {

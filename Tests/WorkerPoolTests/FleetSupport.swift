@@ -2,10 +2,12 @@ import Foundation
 import HTTPMessages
 import HTTPTypes
 import Invocation
+import LibC
 import Logging
 import Manifests
 import NIOCore
 import TestSupport
+import Testing
 
 @testable import WorkerPool
 
@@ -62,6 +64,20 @@ func withFleet(
 }
 
 extension WorkerFleet {
+  /// The number of running invocations of all functions.
+  var running: Int { statuses().reduce(0) { $0 + $1.running } }
+
+  /// Returns once `count` invocations run.
+  func waitForRunning(_ count: Int = 1) async {
+    await eventually("\(count) invocations run") { running >= count }
+  }
+
+  /// Kills all workers and returns once the fleet knows that they are gone.
+  func killWorkers() async {
+    for process in statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
+    await eventually("the workers are gone") { statuses().allSatisfy { $0.workers == 0 } }
+  }
+
   func call(
     _ function: String,
     _ body: String = #"{"data":null}"#,

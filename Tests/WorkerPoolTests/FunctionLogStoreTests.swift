@@ -131,7 +131,7 @@ struct FunctionLogStoreTests {
   func followerLeaves() async {
     let store = store()
     let reader = Task { for await _ in store.stream() { break } }
-    while store.followersCount == 0 { await Task.yield() }
+    await eventually("the reader follows") { store.followersCount > 0 }
     store.append(function: "a", level: "info", message: "1")
     await reader.value
 

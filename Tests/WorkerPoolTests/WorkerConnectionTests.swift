@@ -204,7 +204,7 @@ private final class Owner: InvocationOwner {
 
   /// Returns once the connection carries the invocation.
   func waitUntilStarted(_ invocation: WorkerInvocation) async {
-    while !invocation.isCarried { await Task.yield() }
+    await eventually("the invocation is sent") { invocation.isCarried }
   }
 
   func invocationEnded(

@@ -181,7 +181,7 @@ struct WorkerFleetTests {
       let begun = Task {
         try await fleet.call("slowEcho", #"{"data":{"milliseconds":2000,"text":"old"}}"#)
       }
-      while fleet.statuses().allSatisfy({ $0.running == 0 }) { await Task.yield() }
+      await fleet.waitForRunning()
       let versions = try await withThrowingTaskGroup(of: [String].self) { group in
         for _ in 0..<4 {
           group.addTask {
@@ -289,7 +289,7 @@ struct WorkerFleetTests {
     let slow = Task {
       try await fleet.call("slowEcho", #"{"data":{"milliseconds":1000,"text":"done"}}"#)
     }
-    while fleet.statuses().reduce(0, { $0 + $1.running }) < 2 { await Task.yield() }
+    await fleet.waitForRunning(2)
 
     fleet.stop(after: .seconds(2))
     let late = await #expect(throws: InvocationError.self) { try await fleet.call("count") }
@@ -313,8 +313,7 @@ struct WorkerFleetTests {
     }
     try await withFleet(late) { fleet, _ in
       // The worker that has proved the binary is killed, so that the call needs a new one.
-      for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
-      while fleet.statuses().contains(where: { $0.workers > 0 }) { await Task.yield() }
+      await fleet.killWorkers()
 
       let reply = try await fleet.call("hasty")
       #expect(reply.head.status == .ok)
@@ -370,13 +369,13 @@ struct WorkerFleetTests {
       let others = Task {
         try await fleet.call("slowEcho", #"{"data":{"milliseconds":600000,"text":""}}"#)
       }
-      while fleet.statuses().allSatisfy({ $0.running == 0 }) { await Task.yield() }
+      await fleet.waitForRunning()
 
       var apart = invocation("slowEcho", #"{"data":{"milliseconds":0,"text":"apart"}}"#)
       apart.runsIsolated = true
       let reply = try await fleet.invoke(apart)
       #expect(try await reply.text == #"{"result":"apart"}"#)
-      while fleet.statuses().contains(where: { $0.workers > 1 }) { await Task.yield() }
+      await eventually("its process ends") { fleet.statuses().allSatisfy { $0.workers <= 1 } }
       #expect(fleet.statuses().map(\.running) == [1])
       others.cancel()
     }
