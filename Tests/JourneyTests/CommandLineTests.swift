@@ -49,8 +49,12 @@ struct CommandLineTests {
   func standardProject() async throws {
     let temporary = ["TMPDIR": folder.path]
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project, ["--project", "demo-no-project"], environment: temporary)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(
+      project,
+      ["--project", "demo-no-project"],
+      environment: temporary
+    )
+    defer { suite.kill() }
     let command = try await HearthCommand.run(
       ["functions", "list"],
       in: folder.path,
@@ -125,8 +129,8 @@ struct CommandLineTests {
   @Test("A port in use is one clear line on stderr and exit status 1")
   func portInUse() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let taken = suite.address("firestore")
     let port = try #require(taken.split(separator: ":").last)
     let command = try await hearth(
@@ -185,8 +189,8 @@ struct CommandLineTests {
   @Test("A second suite on the same data folder is refused with the first one's process")
   func sharedDataFolder() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let command = try await hearth("start", "--no-functions", "--data", project.data)
 
     #expect(command.status == 1)
@@ -200,8 +204,8 @@ struct CommandLineTests {
   @Test("Results go to stdout with exit status 0, a function's error to stderr with 1")
   func call() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let hub = suite.address("hub")
     try await JourneyClient(suite).waitForDeployment()
     func call(_ arguments: String...) async throws -> HearthCommand {
@@ -239,8 +243,8 @@ struct CommandLineTests {
   @Test("A worker that crashes is INTERNAL to its caller, who learns the invocation's id alone")
   func workerCrash() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let reply = try await client.call("crash", data: "null")
@@ -266,8 +270,8 @@ struct CommandLineTests {
   @Test("No call fails while a new version takes over; one that is refused leaves it, and says so")
   func deployUnderLoad() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     #expect(try await client.version() == "1")
@@ -315,7 +319,7 @@ struct CommandLineTests {
   @Test("Ctrl-C leaves no process behind, even with a function that ignores being cancelled")
   func interrupt() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
+    let suite = try await SuiteProcess(project)
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     _ = try await client.call("echo", data: "1")
@@ -324,7 +328,7 @@ struct CommandLineTests {
     let workers = SuiteProcess.children(of: suite.pid)
     #expect(!workers.isEmpty)
 
-    #expect(suite.stop() == 0, "\(project.logTail())")
+    #expect(await suite.stop() == 0, "\(project.logTail())")
     _ = try? await hanging  // It has no answer: its server is gone.
     for worker in workers { #expect(kill(worker, 0) != 0, "worker \(worker) is left") }
   }

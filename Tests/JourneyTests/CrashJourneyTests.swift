@@ -24,16 +24,16 @@ struct CrashJourneyTests {
     let project = try JourneyProject()
     var acknowledged: [String: Int] = [:]
     for life in 0..<2 {
-      let suite = try SuiteProcess(project)
+      let suite = try await SuiteProcess(project)
       let client = JourneyClient(suite)
       let plan = Plan(using: &generator)
       let written = await write(client, suite: suite, life: life, plan: plan)
       acknowledged.merge(written) { $1 }
-      suite.killHard()
+      await suite.killHard()
     }
 
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     do {
       try await client.settle()

@@ -27,9 +27,9 @@ struct DebuggerJourneyTests {
 
     var pid: pid_t { process.processIdentifier }
 
-    func end(_ signal: Int32) -> Int32 {
+    func end(_ signal: Int32) async -> Int32 {
       kill(pid, signal)
-      process.waitUntilExit()
+      await blocking { [process] in process.waitUntilExit() }
       return process.terminationStatus
     }
   }
@@ -50,8 +50,8 @@ struct DebuggerJourneyTests {
   @Test("It runs all functions with the suite's and its own environment until it is stopped")
   func takesOver() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let debuggee = try Debuggee(suite, project, ["SAMPLE_VERSION": "debug", "SAMPLE_EXTRA": "1"])
@@ -81,17 +81,17 @@ struct DebuggerJourneyTests {
     )
     #expect(list.output.contains(#""debugger":\#(debuggee.pid)"#))
 
-    #expect(debuggee.end(SIGTERM) == 0)
+    #expect(await debuggee.end(SIGTERM) == 0)
     #expect(try await client.version() == "1")
     #expect(try await client.call("extra", data: "null").status == 404)
-    #expect(suite.stop() == 0)
+    #expect(await suite.stop() == 0)
   }
 
   @Test("One that stands still at a breakpoint keeps its call for longer than its function may run")
   func breakpoint() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let debuggee = try Debuggee(suite, project, ["FUNCTION_TARGET": "hasty"])
@@ -103,14 +103,14 @@ struct DebuggerJourneyTests {
     #expect(try await client.call("hang", data: "{}").status == 504)
     kill(debuggee.pid, SIGCONT)
     #expect(try await call.value.status == 200)
-    #expect(debuggee.end(SIGTERM) == 0)
+    #expect(await debuggee.end(SIGTERM) == 0)
   }
 
   @Test("What it ran when it died fails as a call, and is run again elsewhere as an event")
   func dies() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let debuggee = try Debuggee(suite, project)
@@ -122,7 +122,7 @@ struct DebuggerJourneyTests {
     try await eventually("the event runs") {
       try await !client.events(state: "running").isEmpty
     }
-    _ = debuggee.end(SIGKILL)
+    _ = await debuggee.end(SIGKILL)
     // The call is not lost, whether it was sent before or after the end of the process.
     #expect([200, 500].contains(try await call.value.status))
     while try project.records().isEmpty { try await client.settle() }
@@ -134,7 +134,7 @@ struct DebuggerJourneyTests {
   @Test("It waits for a suite that is away and takes the new one's time; without any it ends")
   func noSuite() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
+    let first = try await SuiteProcess(project)
     let client = JourneyClient(first)
     try await client.waitForDeployment()
     let hubPort = first.description.services["hub"].map { "\($0.port)" } ?? ""
@@ -142,18 +142,18 @@ struct DebuggerJourneyTests {
     try await client.waitForLog(of: "count", containing: "in process \(debuggee.pid) (debugger)")
     try await client.advanceClock(bySeconds: 7_200)
     #expect(try await client.clockLead() > 7_100)
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
 
-    let second = try SuiteProcess(project, ["--hub-port", hubPort])
+    let second = try await SuiteProcess(project, ["--hub-port", hubPort])
     let again = JourneyClient(second)
     try await eventually("the debugged process serves") { try await again.version() == "debug" }
     // A suite begins at the machine's time.
     #expect(try await again.clockLead() < 60)
-    #expect(debuggee.end(SIGINT) == 0)
-    second.killHard()
+    #expect(await debuggee.end(SIGINT) == 0)
+    await second.killHard()
 
     let late = try Debuggee(second, project)
-    #expect(late.end(0) == 1)
+    #expect(await late.end(0) == 1)
     #expect(project.logTail().contains("No suite answers at HEARTH_HUB="))
   }
 }

@@ -24,8 +24,8 @@ struct DeploymentJourneyTests {
   func deployments() async throws {
     let project = try JourneyProject()
     let functions = try writeFunctions(project, version: 1)
-    var suite = try SuiteProcess(project, ["--executable", functions])
-    defer { suite.killHard() }
+    var suite = try await SuiteProcess(project, ["--executable", functions])
+    defer { suite.kill() }
     try await JourneyClient(suite).waitForDeployment()
     func hearth(_ arguments: String...) async throws -> HearthCommand {
       try await HearthCommand.run(
@@ -53,8 +53,8 @@ struct DeploymentJourneyTests {
     let unknown = try await hearth("functions", "delete", "echo")
     #expect(unknown.status == 1 && unknown.errors.hasPrefix("No function echo is deployed."))
 
-    suite.killHard()
-    suite = try SuiteProcess(project, ["--no-functions"])
+    await suite.killHard()
+    suite = try await SuiteProcess(project, ["--no-functions"])
     let gone = try await JourneyClient(suite).call("echo", data: "1")
     #expect(gone.status == 404)
     #expect(try await JourneyClient(suite).version() == "1")
@@ -66,8 +66,8 @@ struct DeploymentJourneyTests {
   func watches() async throws {
     let project = try JourneyProject()
     let functions = try writeFunctions(project, version: 1)
-    let suite = try SuiteProcess(project, ["--executable", functions, "--watch"])
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project, ["--executable", functions, "--watch"])
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     #expect(try await client.version() == "1")

@@ -8,8 +8,8 @@ struct ExportJourneyTests {
   @Test("An export made while writes go on holds all that came before one of them")
   func oneMoment() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project, ["--no-functions"])
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project, ["--no-functions"])
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.writeMany("many", count: 1000)
     let folder = project.folder.path("export")
@@ -38,7 +38,7 @@ struct ExportJourneyTests {
   func killed() async throws {
     let project = try JourneyProject()
     let folder = project.folder.path("export")
-    let first = try SuiteProcess(project, ["--no-functions"])
+    let first = try await SuiteProcess(project, ["--no-functions"])
     let client = JourneyClient(first)
     try await client.write("numbered/a", n: 1)
     _ = try await HearthCommand.run(
@@ -54,13 +54,13 @@ struct ExportJourneyTests {
     async let cut = HearthCommand.run("export", folder, "--force", "--hub", hub, in: root)
     let work = project.folder.path(".export.hearth-export.new/firestore_export")
     await eventually("the export writes") { FileManager.default.fileExists(atPath: work) }
-    first.killHard()
+    await first.killHard()
 
     #expect(try await cut.status == 1)
     #expect(try Self.numbers(in: folder, of: "numbered") == [1])
     #expect(try Self.numbers(in: folder, of: "many") == [])
-    let second = try SuiteProcess(project, ["--no-functions"])
-    defer { second.killHard() }
+    let second = try await SuiteProcess(project, ["--no-functions"])
+    defer { second.kill() }
     let whole = try await HearthCommand.run(
       "export",
       folder,
@@ -79,13 +79,13 @@ struct ExportJourneyTests {
   func triggers(fires: Bool) async throws {
     let seed = try JourneyProject()
     let folder = seed.folder.path("export")
-    let first = try SuiteProcess(seed, ["--no-functions", "--export-on-exit", folder])
+    let first = try await SuiteProcess(seed, ["--no-functions", "--export-on-exit", folder])
     for number in 0..<3 { try await JourneyClient(first).write("things/t\(number)", n: number) }
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
 
     let project = try JourneyProject()
-    let second = try SuiteProcess(project)
-    defer { second.killHard() }
+    let second = try await SuiteProcess(project)
+    defer { second.kill() }
     let client = JourneyClient(second)
     let command = try await HearthCommand.run(
       ["import", folder, "--hub", second.address("hub")] + (fires ? ["--fire-triggers"] : []),
@@ -101,15 +101,15 @@ struct ExportJourneyTests {
   func failedAtEnd() async throws {
     let project = try JourneyProject()
     let folder = project.folder.path("export")
-    let first = try SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
+    let first = try await SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
     try await JourneyClient(first).write("numbered/a", n: 1)
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
 
-    let second = try SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
+    let second = try await SuiteProcess(project, ["--no-functions", "--export-on-exit=\(folder)"])
     let note = folder + "/notes.txt"
     try "mine".write(toFile: note, atomically: true, encoding: .utf8)
     try await JourneyClient(second).write("numbered/a", n: 2)
-    #expect(second.stop() == 1)
+    #expect(await second.stop() == 1)
     #expect(project.logTail().contains("The export to \(folder) failed"))
     #expect(try Self.numbers(in: folder, of: "numbered") == [1])
     #expect(FileManager.default.fileExists(atPath: note))

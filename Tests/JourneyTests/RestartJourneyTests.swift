@@ -7,13 +7,13 @@ struct RestartJourneyTests {
   @Test("A stopped suite exits with 0 and comes back with documents, functions and events")
   func stopAndStart() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
+    let first = try await SuiteProcess(project)
     try await JourneyClient(first).write("things/t1", n: 7)
     try await JourneyClient(first).settle()
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
 
-    let second = try SuiteProcess(project)
-    defer { second.killHard() }
+    let second = try await SuiteProcess(project)
+    defer { second.kill() }
     let client = JourneyClient(second)
     try await client.settle()
     #expect(try await client.read("things/t1") == 7)
@@ -24,8 +24,8 @@ struct RestartJourneyTests {
   @Test("A handler that fails once and one that crashes its worker once are run again")
   func redelivery() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.write("failOnce/a", n: 1)
     try await client.write("crashOnce/b", n: 1)
@@ -39,8 +39,8 @@ struct RestartJourneyTests {
   @Test("What fails for good is kept with its reason and can be retried")
   func deadLetters() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.write("failForGood/a", n: 1)
     try await client.write("failWithoutRetry/b", n: 1)
@@ -57,8 +57,8 @@ struct RestartJourneyTests {
   @Test("Each of many failed events is retried once by a request for all, though it fails again")
   func retryAll() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     for first in [0, 500, 1000] {
       try await client.writeMany("failWithoutRetry", from: first, count: 500)
@@ -71,20 +71,20 @@ struct RestartJourneyTests {
   }
 
   @Test("A second suite on the same data folder is refused")
-  func inUse() throws {
+  func inUse() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
-    defer { first.killHard() }
+    let first = try await SuiteProcess(project)
+    defer { first.kill() }
 
-    #expect(throws: JourneyError.self) { try SuiteProcess(project) }
+    await #expect(throws: JourneyError.self) { _ = try await SuiteProcess(project) }
     #expect(project.logTail().contains("in use"))
   }
 
   @Test("Events from before the first deployment are delivered after it")
   func lateDeployment() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project, ["--no-functions"])
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project, ["--no-functions"])
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.write("things/early", n: 1)
 

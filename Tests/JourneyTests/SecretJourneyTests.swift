@@ -23,8 +23,8 @@ struct SecretJourneyTests {
     #expect(try await config("get", "SAMPLE_SECRET", "--reveal").output == "hush-1\n")
     #expect(try await config("set", "K_SERVICE=x").status == 1)
 
-    let suite = try SuiteProcess(project, environment: ["SAMPLE_SHELL": "hush-2"])
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project, environment: ["SAMPLE_SHELL": "hush-2"])
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     func variables(_ function: String) async throws -> [String] {
@@ -39,7 +39,7 @@ struct SecretJourneyTests {
     #expect(try await config("unset", "--secret", "SAMPLE_SECRET").status == 0)
     #expect(try await client.deploy().contains(#""deployed""#))
     #expect(try await variables("variables") == ["-", "for all", "-"])
-    #expect(suite.stop() == 0)
+    #expect(await suite.stop() == 0)
     let log = try String(contentsOfFile: project.folder.path("log"), encoding: .utf8)
     let kept = FileManager.default.subpaths(atPath: project.data + "/logs") ?? []
     let lines = kept.compactMap {

@@ -30,27 +30,27 @@ struct StartJourneyTests {
   @Test("A deployment that three servers in a row died of waits for a person, and events for it")
   func crashingStart() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
+    let first = try await SuiteProcess(project)
     try await JourneyClient(first).waitForDeployment()
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
     let id = try current(project)
     var deaths = 0
     while deaths < 3 {
-      try SuiteProcess(project, ["--no-functions"]).killHard()
+      try await SuiteProcess(project, ["--no-functions"]).killHard()
       // On a busy machine the server may have run long enough to survive the start before the kill.
       deaths = starting(project) == id ? deaths + 1 : 0
     }
 
     // A normal start would redeploy the same binary, which would crash again.
-    let usual = try SuiteProcess(project)
+    let usual = try await SuiteProcess(project)
     try await JourneyClient(usual).write("things/t1", n: 1)
     #expect(try await JourneyClient(usual).call("count", data: "null").status == 503)
     #expect(try hasError("Deployment \(id) is not started again by itself", project))
     #expect(try hasError("The functions are those of deployment \(id)", project))
-    #expect(usual.stop() == 0)
+    #expect(await usual.stop() == 0)
 
-    let waiting = try SuiteProcess(project, ["--no-functions"])
-    defer { waiting.killHard() }
+    let waiting = try await SuiteProcess(project, ["--no-functions"])
+    defer { waiting.kill() }
     let client = JourneyClient(waiting)
     try await client.write("things/t2", n: 2)
     #expect(try await client.call("count", data: "null").status == 503)
@@ -62,10 +62,10 @@ struct StartJourneyTests {
     #expect(back.status == 0, "\(back.errors)")
     try await client.settle()
     #expect(Set(try project.records().map { $0[2] }) == ["t1", "t2"])
-    #expect(waiting.stop() == 0)
+    #expect(await waiting.stop() == 0)
 
-    let last = try SuiteProcess(project, ["--no-functions"])
-    defer { last.killHard() }
+    let last = try await SuiteProcess(project, ["--no-functions"])
+    defer { last.kill() }
     #expect(try await JourneyClient(last).version() == "1")
     // Once the server has survived the start, it no longer counts, however the server ends.
     await eventually("the start is over") { starting(project) == nil }
@@ -74,9 +74,9 @@ struct StartJourneyTests {
   @Test("A server that dies while it deploys starts with the deployment before")
   func deathInDeployment() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
+    let first = try await SuiteProcess(project)
     try await JourneyClient(first).waitForDeployment()
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
     let id = try current(project)
     // It describes its functions but never starts a worker.
     let binary = JourneyProject.binary("SampleFunctions").path
@@ -85,15 +85,15 @@ struct StartJourneyTests {
     try script.write(toFile: functions, atomically: true, encoding: .utf8)
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: functions)
 
-    let killed = try SuiteProcess(project, ["--no-functions", "--executable", functions])
+    let killed = try await SuiteProcess(project, ["--no-functions", "--executable", functions])
     let client = JourneyClient(killed)
     let deployment = Task { try await client.deploy() }
     await eventually("the new deployment starts") { ![nil, id].contains(starting(project)) }
-    killed.killHard()
+    await killed.killHard()
     await #expect(throws: (any Error).self) { try await deployment.value }
 
-    let next = try SuiteProcess(project, ["--no-functions"])
-    defer { next.killHard() }
+    let next = try await SuiteProcess(project, ["--no-functions"])
+    defer { next.kill() }
     #expect(try current(project) == id)
     #expect(try await JourneyClient(next).version() == "1")
   }
@@ -101,7 +101,7 @@ struct StartJourneyTests {
   @Test("Functions that would trap the server are refused from a debugger and from the disk")
   func hostileNumbers() async throws {
     let project = try JourneyProject()
-    let first = try SuiteProcess(project)
+    let first = try await SuiteProcess(project)
     let client = JourneyClient(first)
     try await client.waitForDeployment()
     let endpoint =
@@ -119,14 +119,14 @@ struct StartJourneyTests {
     let reply = try await OutboundClient().send(request)
     #expect(reply.status == 400 && reply.text.contains("Function f has a maxInstances of"))
     #expect(try await client.version() == "1")
-    #expect(first.stop() == 0)
+    #expect(await first.stop() == 0)
 
     let record = project.data + "/deployments/\(try current(project))/deployment.json"
     let text = try String(contentsOfFile: record, encoding: .utf8)
     let hostile = text.replacing(#""endpoints" : {"#, with: #""endpoints" : { "f": \#(endpoint),"#)
     try hostile.write(toFile: record, atomically: true, encoding: .utf8)
-    let second = try SuiteProcess(project, ["--no-functions"])
-    defer { second.killHard() }
+    let second = try await SuiteProcess(project, ["--no-functions"])
+    defer { second.kill() }
     try await JourneyClient(second).write("things/t1", n: 1)
     #expect(try await JourneyClient(second).call("count", data: "null").status == 503)
     #expect(try hasError("Function f has a maxInstances of", project))

@@ -19,7 +19,7 @@ final class SuiteProcess {
     _ project: JourneyProject,
     _ arguments: [String] = [],
     environment: [String: String] = [:]
-  ) throws {
+  ) async throws {
     let output = Pipe()
     process.executableURL = JourneyProject.binary("hearth")
     process.arguments =
@@ -37,8 +37,8 @@ final class SuiteProcess {
     process.standardError = project.log
     process.standardInput = FileHandle.nullDevice
     try process.run()
-    guard let line = Self.readLine(output.fileHandleForReading) else {
-      process.waitUntilExit()
+    guard let line = await blocking({ Self.readLine(output.fileHandleForReading) }) else {
+      await blocking { [process] in process.waitUntilExit() }
       throw JourneyError("the suite ended with \(process.terminationStatus) before it was ready")
     }
     description = try JSONDecoder().decode(SuiteDescription.self, from: Data(line.utf8))
@@ -54,22 +54,29 @@ final class SuiteProcess {
   /// The token that the control API requires.
   var token: String { HubToken.find(hub: address("hub"), environment: [:]) ?? "" }
 
+  /// Kills the suite at a test's end, and does not wait for its end.
+  func kill() { LibC.kill(pid, SIGKILL) }
+
   /// Kills the suite, as a power cut would, and waits for its end.
-  func killHard() {
-    kill(pid, SIGKILL)
-    process.waitUntilExit()
+  func killHard() async {
+    kill()
+    await waitForEnd()
+  }
+
+  private func waitForEnd() async {
+    await blocking { [process] in process.waitUntilExit() }
   }
 
   /// Stops the suite, as Ctrl-C does, and returns its exit status.
-  func stop() -> Int32 {
-    kill(pid, SIGINT)
-    process.waitUntilExit()
+  func stop() async -> Int32 {
+    LibC.kill(pid, SIGINT)
+    await waitForEnd()
     return process.terminationStatus
   }
 
   /// Waits for the suite's end and returns the signal that ended it; 0 if it exited by itself.
-  func waitForSignal() -> Int32 {
-    process.waitUntilExit()
+  func waitForSignal() async -> Int32 {
+    await waitForEnd()
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : 0
   }
 

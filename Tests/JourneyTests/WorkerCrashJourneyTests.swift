@@ -12,8 +12,8 @@ struct WorkerCrashJourneyTests {
   @Test("Nothing acknowledged is lost: each event is delivered or kept as dead, each call answered")
   func killed() async throws {
     let project = try JourneyProject()
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     let isDone = Flag()
@@ -59,15 +59,15 @@ struct WorkerCrashJourneyTests {
     for number in 0..<count {
       #expect(try await client.read("things/t\(number)") == number)
     }
-    #expect(suite.stop() == 0)
+    #expect(await suite.stop() == 0)
   }
 
   @Test("Events that share a worker with one that crashes are all delivered, and it alone is dead")
   func crowds() async throws {
     let project = try JourneyProject()
     try project.setEnvironment(["SAMPLE_CROWDS": "2"])
-    let suite = try SuiteProcess(project)
-    defer { suite.killHard() }
+    let suite = try await SuiteProcess(project)
+    defer { suite.kill() }
     let client = JourneyClient(suite)
     try await client.waitForDeployment()
     for number in 0..<2 { try await client.writeMany("crowd\(number)", count: 51) }
@@ -81,7 +81,7 @@ struct WorkerCrashJourneyTests {
     #expect(done.sorted() == written.sorted())
     let dead = try await client.events(state: "dead")
     #expect(dead.map(\.document).sorted() == ["crowd0/1000025", "crowd1/1000025"])
-    #expect(suite.stop() == 0)
+    #expect(await suite.stop() == 0)
   }
 
   /// A flag that several tasks read and that is set once.

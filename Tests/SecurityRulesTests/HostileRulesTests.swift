@@ -45,38 +45,31 @@ struct HostileRulesTests {
     _ text: String,
     data: MapValue = [:],
     workMax: Int = 1_000_000
-  ) throws -> Decision {
-    let box = Box()
-    let done = DispatchSemaphore(value: 0)
-    let thread = Thread {
-      box.result = Result {
-        try Ruleset(name: "f.rules", content: text).decide(
-          RulesRequest(
-            method: .get,
-            path: [.known("a"), .known("x")],
-            time: RuleTimestamp(Timestamp(microseconds: 0)),
-            auth: .null,
-            resource: .map(.entries(["data": .map(.fields(data))]))
-          ),
-          documents: NoDocuments(),
-          ledger: AccessLedger(isSingle: true, workMax: workMax)
-        )
+  ) async throws -> Decision {
+    try await withCheckedThrowingContinuation { continuation in
+      let thread = Thread {
+        let decision = Result {
+          try Ruleset(name: "f.rules", content: text).decide(
+            RulesRequest(
+              method: .get,
+              path: [.known("a"), .known("x")],
+              time: RuleTimestamp(Timestamp(microseconds: 0)),
+              auth: .null,
+              resource: .map(.entries(["data": .map(.fields(data))]))
+            ),
+            documents: NoDocuments(),
+            ledger: AccessLedger(isSingle: true, workMax: workMax)
+          )
+        }
+        continuation.resume(with: decision)
       }
-      done.signal()
+      thread.stackSize = 8 << 20
+      thread.start()
     }
-    thread.stackSize = 8 << 20
-    thread.start()
-    done.wait()
-    return try #require(try box.result?.get())
   }
 
-  private static func isAllowed(_ text: String, data: MapValue = [:]) throws -> Bool {
-    try decision(text, data: data).isAllowed
-  }
-
-  // Written by one thread and read by another after the first has ended.
-  private final class Box: @unchecked Sendable {
-    var result: Result<Decision, any Error>?
+  private static func isAllowed(_ text: String, data: MapValue = [:]) async throws -> Bool {
+    try await decision(text, data: data).isAllowed
   }
 
   private struct NoDocuments: RulesDocuments {
@@ -93,21 +86,21 @@ struct HostileRulesTests {
   }
 
   @Test("The deepest expressions do not exhaust the stack")
-  func deepEvaluation() throws {
-    #expect(try !Self.isAllowed(Self.deepCalls))
+  func deepEvaluation() async throws {
+    #expect(try await !Self.isAllowed(Self.deepCalls))
   }
 
   @Test("A text that doubles and doubles again is an error")
-  func doublingText() throws {
+  func doublingText() async throws {
     let calls = String(repeating: "f(", count: 60) + "'aaaa'" + String(repeating: ")", count: 60)
     let text = Self.file(
       "function f(s) { return s + s; } match /a/{id} { allow get: if \(calls).size() > 0; }"
     )
-    #expect(try !Self.isAllowed(text))
+    #expect(try await !Self.isAllowed(text))
   }
 
   @Test("A list that doubles and doubles again is an error", arguments: ["s.concat(s)", "[s, s]"])
-  func doublingList(step: String) throws {
+  func doublingList(step: String) async throws {
     let calls = String(repeating: "f(", count: 60) + "[1]" + String(repeating: ")", count: 60)
     let text = Self.file(
       """
@@ -116,7 +109,7 @@ struct HostileRulesTests {
       match /a/{id} { allow get: if same(\(calls)); }
       """
     )
-    #expect(try !Self.isAllowed(text))
+    #expect(try await !Self.isAllowed(text))
   }
 
   @Test("Recursive wildcards within recursive wildcards are refused")
@@ -128,14 +121,18 @@ struct HostileRulesTests {
   }
 
   @Test("What one rule uses up, the others of the request lack")
-  func oneBudget() throws {
+  func oneBudget() async throws {
     func row(_ count: Int, _ sign: String) -> String {
       "allow get: if [\(Array(repeating: "1", count: count).joined(separator: ","))].size() "
         + "\(sign) 0;"
     }
 
-    #expect(try Self.isAllowed(Self.file("match /a/{id} { \(row(600, "<")) \(row(300, ">")) }")))
-    #expect(try !Self.isAllowed(Self.file("match /a/{id} { \(row(600, "<")) \(row(600, ">")) }")))
+    #expect(
+      try await Self.isAllowed(Self.file("match /a/{id} { \(row(600, "<")) \(row(300, ">")) }"))
+    )
+    #expect(
+      try await !Self.isAllowed(Self.file("match /a/{id} { \(row(600, "<")) \(row(600, ">")) }"))
+    )
   }
 
   /// As many elements as a document can contain, all different.
@@ -163,16 +160,16 @@ struct HostileRulesTests {
     arguments: largestLists,
     ["hasOnly(['a'])", "toSet().size() == 0", "hasAny(resource.data.l)"]
   )
-  func longLists(list: LongList, test: String) throws {
-    _ = try Self.isAllowed(
+  func longLists(list: LongList, test: String) async throws {
+    _ = try await Self.isAllowed(
       Self.file(if: "resource.data.l.\(test)"),
       data: ["l": .array(list.elements)]
     )
   }
 
   /// Returns the error message of the only rule.
-  private static func failure(_ condition: String, data: MapValue) throws -> String? {
-    let decision = try decision(file(if: condition), data: data)
+  private static func failure(_ condition: String, data: MapValue) async throws -> String? {
+    let decision = try await decision(file(if: condition), data: data)
     guard case .failed(let message, _) = decision.answers.first?.outcome else { return nil }
     return message
   }
@@ -184,11 +181,11 @@ struct HostileRulesTests {
       "resource.data.s.replace('a', resource.data.s).size() > 0",
     ]
   )
-  func longTexts(condition: String) throws {
+  func longTexts(condition: String) async throws {
     let text = String(repeating: "a", count: 100_000)
     let list = Array(repeating: FirestoreValue.string(""), count: 10_000)
     #expect(
-      try Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
+      try await Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
         == "The text has become too long."
     )
   }
@@ -204,18 +201,18 @@ struct HostileRulesTests {
       Array(repeating: "resource.data.s != resource.data.s", count: 90).joined(separator: " || "),
     ]
   )
-  func longWork(condition: String) throws {
+  func longWork(condition: String) async throws {
     let text = String(repeating: "a", count: 20_000)
     let list = (0..<13_000).map(FirestoreValue.integer)
-    let failure = try Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
+    let failure = try await Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
     #expect(failure?.hasPrefix("The rules take too long") == true, "\(failure ?? "")")
   }
 
   @Test("Reasons evaluate each part once, within functions too")
-  func reasonsOnce() throws {
+  func reasonsOnce() async throws {
     let calls = (0..<15).map { "function f\($0)() { return !!f\($0 + 1)(); }" }.joined()
     let last = "function f15() { return resource.data.s.matches('[a-c]*x'); }"
-    let decision = try Self.decision(
+    let decision = try await Self.decision(
       Self.file("\(calls) \(last) match /a/{id} { allow get: if !!!!f0(); }"),
       data: ["s": .string(String(repeating: "a", count: 150_000))]
     )
@@ -234,9 +231,9 @@ struct HostileRulesTests {
       "get(path('/databases/(default)/documents/a/' + resource.data.s)).data.b",
     ]
   )
-  func longMessages(condition: String) throws {
+  func longMessages(condition: String) async throws {
     let text = String(repeating: "x", count: 500_000)
-    let failure = try #require(try Self.failure(condition, data: ["s": .string(text)]))
+    let failure = try #require(try await Self.failure(condition, data: ["s": .string(text)]))
     #expect(failure.utf8.count < 1000)
   }
 }
