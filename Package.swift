@@ -584,7 +584,7 @@ func testTargets() -> [Target] {
     tests("FunctionLogsTests"),
     tests("FunctionsGatewayTests", and: ["NIOEmbedded"]),
     tests("FunctionsRuntimeTests", and: ["NIOPosix", "SampleFunctions"]),
-    tests("FunctionsTestingTests"),
+    tests("FunctionsTestingTests", and: ["InvocationContext"]),
     tests("GoogleAccessTests"),
     tests(
       "HTTP2ServerTests",

@@ -110,7 +110,7 @@ struct AccountStoreTests {
     #expect(try await owner(.email("b@e.example")) == "a")
   }
 
-  @Test("Of concurrent changes that take one address, one succeeds", .timeLimit(.minutes(1)))
+  @Test("Of concurrent changes that take one address, one succeeds", .timeLimit(.minutes(5)))
   func concurrent() async throws {
     let results = try await withThrowingTaskGroup(of: Bool.self) { group in
       for index in 0..<50 {
@@ -200,7 +200,7 @@ struct AccountStoreTests {
 
   @Test(
     "The secret of refresh tokens is made once, however many ask for it",
-    .timeLimit(.minutes(1))
+    .timeLimit(.minutes(5))
   )
   func secret() async throws {
     let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in

@@ -170,7 +170,7 @@ struct DamageTests {
     #expect(try await fixture.allVectors().count == 1)
   }
 
-  @Test("A pipe in the place of a file is refused instead of waited for", .timeLimit(.minutes(1)))
+  @Test("A pipe in the place of a file is refused instead of waited for", .timeLimit(.minutes(5)))
   func pipes() async throws {
     for file in [
       "firebase-export-metadata.json",

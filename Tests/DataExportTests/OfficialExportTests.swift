@@ -236,7 +236,7 @@ struct OfficialExportTests {
     #expect(refusal?.statusMessage.contains("twice") == true)
   }
 
-  @Test("A cancelled import ends, also within a long run of zeros", .timeLimit(.minutes(1)))
+  @Test("A cancelled import ends, also within a long run of zeros", .timeLimit(.minutes(5)))
   func cancelledWithinZeros() async throws {
     try await export([document("c/a")])
     let file = try FileHandle(forUpdating: URL(filePath: output))

@@ -309,13 +309,18 @@ struct DeploymentControllerTests {
 
   @Test("Two deployments at once are one too many")
   func oneAtATime() async throws {
-    try await withProject(manifestTimeout: .seconds(1)) { project in
-      try project.source.write("slow", "#!/bin/sh\nsleep 60\n", isExecutable: true)
-      let first = Task { try await project.deploy(project.source.path("slow")) }
-      var messages: [String] = []
-      for await message in project.attempts(until: first) { messages.append(message) }
+    try await withProject(manifestTimeout: .seconds(240)) { project in
+      let source = project.source
+      let script = "#!/bin/sh\n: > begun\nuntil [ -e end ]; do sleep 0.1; done\n"
+      try source.write("slow", script, isExecutable: true)
+      let first = Task { try await project.deploy(source.path("slow")) }
+      await eventually("the first deployment is under way") {
+        FileManager.default.fileExists(atPath: source.path("begun"))
+      }
+      let second = await #expect(throws: DeploymentError.self) { try await project.deploy() }
+      try source.write("end", "")
 
-      #expect(messages.contains { $0.contains("Another deployment is under way") })
+      #expect(second?.message.contains("Another deployment is under way") == true)
       await #expect(throws: DeploymentError.self) { try await first.value }
     }
   }
@@ -340,24 +345,6 @@ struct DeploymentControllerTests {
         only: only,
         progress: { _ in }
       )
-    }
-
-    /// The errors of further deployments while `first` runs.
-    func attempts(until first: Task<DeploymentRecord, any Error>) -> AsyncStream<String> {
-      let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-      // Ends with `first`, which the manifest timeout ends.
-      let attempts = Task {
-        while !Task.isCancelled {
-          do { try await deploy("/nowhere") } catch { continuation.yield("\(error)") }
-        }
-      }
-      // Ends with `first`.
-      Task {
-        _ = await first.result
-        attempts.cancel()
-        continuation.finish()
-      }
-      return stream
     }
 
     func call(_ name: String, _ body: String = #"{"data":null}"#) async throws -> String {

@@ -250,7 +250,12 @@ struct BadHandlerWorkerFleetTests {
       $0.concurrency = 1
       $0.maxInstances = 50
     }
-    try await withFleet(trapping + sample(["echo", "count"]), .init(workersMax: 3)) { fleet, _ in
+    try await withFleet(
+      trapping + sample(["echo", "count"]),
+      .init(workersMax: 3, placeTimeout: .seconds(120))
+    ) {
+      fleet,
+      _ in
       unlink(path)
       await fleet.killWorkers()
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -264,7 +269,7 @@ struct BadHandlerWorkerFleetTests {
         }
         for name in ["echo", "count"] {
           group.addTask {
-            let reply = try await fleet.call(name, timeout: .seconds(20))
+            let reply = try await fleet.call(name, timeout: .seconds(120))
             #expect(reply.head.status == .ok)
           }
         }

@@ -42,7 +42,7 @@ struct BadWorkerFleetTests {
     try await withFleet(odd(fault)) { fleet, _ in
       for _ in 0..<2 {
         let error = await #expect(throws: InvocationError.self) {
-          try await fleet.call("echo", timeout: .seconds(30))
+          try await fleet.call("echo")
         }
         #expect(error?.kind == .crashed)
         #expect(error?.message.contains(words) == true, "\(String(describing: error))")

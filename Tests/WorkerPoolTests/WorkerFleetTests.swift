@@ -96,7 +96,7 @@ struct WorkerFleetTests {
 
   @Test("An overdue invocation is cancelled in its worker, which is kept if the invocation stops")
   func timesOut() async throws {
-    try await withFleet(["hang"]) { fleet, log in
+    try await withFleet(["hang"], .init(cancelGrace: .seconds(600))) { fleet, log in
       try await hang(fleet, #"{"data":{}}"#, until: log) {
         $0.message == "Cancelled" && $0.invocation == "late"
       }
@@ -118,7 +118,7 @@ struct WorkerFleetTests {
 
   @Test("A caller that leaves has its invocation cancelled in the worker")
   func leaves() async throws {
-    try await withFleet(["hang"]) { fleet, log in
+    try await withFleet(["hang"], .init(cancelGrace: .seconds(600))) { fleet, log in
       var lines = log.stream(function: "hang").makeAsyncIterator()
       let call = Task { try await fleet.call("hang", #"{"data":{}}"#, id: "left") }
       #expect(await lines.next()?.message == "Begun")
@@ -278,25 +278,36 @@ struct WorkerFleetTests {
     #expect(throws: InvocationError.self) { try fleet(isFirst: false, stops: false).knownEndpoints }
   }
 
-  @Test("Stopping gives running invocations their grace, then ends them and every process")
+  @Test("A stop ends what still runs when its grace is over")
+  func stopsHanging() async throws {
+    let fleet = WorkerFleet(log: FunctionLogStore(now: { Date() }), logger: .silent)
+    let running = Task { try await fleet.run() }
+    try await fleet.replaceFunctions(sample(["hang"]))
+    let hanging = Task { try await fleet.call("hang", #"{"data":{"isStubborn":true}}"#) }
+    await fleet.waitForRunning()
+
+    fleet.stop(after: .milliseconds(50))
+    await #expect(throws: InvocationError.self) { try await hanging.value }
+    try await running.value
+  }
+
+  @Test("A stop lets running invocations finish in their grace, and ends every process")
   func stops() async throws {
     let log = FunctionLogStore(now: { Date() })
     let fleet = WorkerFleet(log: log, logger: .silent)
     let running = Task { try await fleet.run() }
     try await fleet.replaceFunctions(sample(["hang", "slowEcho", "count"]))
     let process = try await fleet.call("count").text
-    let hanging = Task { try await fleet.call("hang", #"{"data":{"isStubborn":true}}"#) }
     let slow = Task {
-      try await fleet.call("slowEcho", #"{"data":{"milliseconds":1000,"text":"done"}}"#)
+      try await fleet.call("slowEcho", #"{"data":{"milliseconds":500,"text":"done"}}"#)
     }
-    await fleet.waitForRunning(2)
+    await fleet.waitForRunning()
 
-    fleet.stop(after: .seconds(2))
+    fleet.stop(after: .seconds(240))
     let late = await #expect(throws: InvocationError.self) { try await fleet.call("count") }
     #expect(late?.kind == .drained)
     #expect(try fleet.knownEndpoints.keys.sorted() == ["count", "hang", "slowEcho"])
     #expect(try await slow.value.text == #"{"result":"done"}"#)
-    await #expect(throws: InvocationError.self) { try await hanging.value }
     try await running.value
     let pid = process.split(separator: ",").compactMap { field in
       field.contains("process") ? pid_t(field.filter(\.isNumber)) : nil
@@ -312,11 +323,11 @@ struct WorkerFleetTests {
       $0.taskQueueTrigger = .init()
     }
     try await withFleet(late) { fleet, _ in
-      // The worker that has proved the binary is killed, so that the call needs a new one.
-      await fleet.killWorkers()
-
-      let reply = try await fleet.call("hasty")
-      #expect(reply.head.status == .ok)
+      // On a machine that stalls, the handler itself may outrun its second.
+      await eventually("a new worker's first call is answered in time") {
+        await fleet.killWorkers()
+        return (try? await fleet.call("hasty").head.status) == .ok
+      }
     }
   }
 
@@ -349,15 +360,19 @@ struct WorkerFleetTests {
   func slowCrash() async throws {
     let functions = try sample(["trap"]) { $0.timeoutSeconds = 1 }
     try await withFleet(functions) { fleet, log in
-      var lines = log.stream(function: "trap").makeAsyncIterator()
-      let innocent = Task { try await fleet.call("trap", #"{"data":{"kind":"none"}}"#) }
-      while let line = await lines.next(), line.message != "Begun" {}
-      // In a debug build, the crash report takes longer than the timeout of the innocent call.
-      let guilty = Task { try await fleet.call("trap", #"{"data":{"kind":"index"}}"#) }
-      for call in [innocent, guilty] {
-        let error = await #expect(throws: InvocationError.self) { try await call.value }
-        #expect(error?.kind == .crashed)
-        #expect(error?.isShared == true)
+      // On a machine that stalls, the innocent call may end before the crash begins.
+      await eventually("both calls end by a shared crash") {
+        var lines = log.stream(function: "trap").makeAsyncIterator()
+        let innocent = Task { try await fleet.call("trap", #"{"data":{"kind":"none"}}"#) }
+        while let line = await lines.next(), line.message != "Begun" {}
+        // In a debug build, the crash report takes longer than the timeout of the innocent call.
+        let guilty = Task { try await fleet.call("trap", #"{"data":{"kind":"index"}}"#) }
+        var ends: [Bool] = []
+        for call in [innocent, guilty] {
+          let error = await #expect(throws: InvocationError.self) { try await call.value }
+          ends.append(error?.kind == .crashed && error?.isShared == true)
+        }
+        return ends == [true, true]
       }
     }
   }
