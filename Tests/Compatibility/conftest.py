@@ -34,6 +34,8 @@ def pytest_configure(config):
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{worker}-")
+        # Some tests run programs as another user.
+        os.chmod(os.environ["TMPDIR"], 0o755)
         tempfile.tempdir = None
 
 
@@ -134,8 +136,8 @@ def free_port():
 
 
 def until(holds, complaint):
-    """Asks until it holds; after half a minute it never will."""
-    end = time.monotonic() + 30
+    """Asks until it holds; after a minute it never will."""
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, complaint
         time.sleep(0.02)
