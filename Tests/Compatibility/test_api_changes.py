@@ -1,4 +1,4 @@
-"""api-changes.sh: which commit it compares with; the compiler is a script that prints its arguments."""
+"""api-changes.sh: which commit it compares with, and what of it; a script stands in for Swift."""
 
 import os
 import subprocess
@@ -8,13 +8,23 @@ from conftest import ROOT
 from test_subjects_check import commit, git
 
 SCRIPT = ROOT / "Sources" / "Tooling" / "Scripts" / "api-changes.sh"
+# Lists the declarations of a baseline that it does not find, prints what it compares, and fails.
+SWIFT = """#!/bin/sh
+folder=$6/$4
+if [ ! -e "$folder" ]; then
+  mkdir -p "$folder" "$folder-checkout"
+  echo '{"a": [{"b": 1}, {"b": 2, "isInternal": true}]}' >"$folder/FunctionsRuntime.json"
+fi
+cat "$folder/FunctionsRuntime.json"
+exit 3
+"""
 
 
 @pytest.fixture(name="compare")
 def comparing(tmp_path):
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "swift").write_text('#!/bin/sh\necho "$@"\nexit 3\n', encoding="utf-8")
+    (tools / "swift").write_text(SWIFT, encoding="utf-8")
     (tools / "swift").chmod(0o755)
     git(tmp_path, "init", "-qb", "main", "clone")
     commit(tmp_path / "clone", "First", "Second")
@@ -32,7 +42,7 @@ def test_without_a_tag_it_says_what_to_do(compare):
     assert done.returncode == 0 and "make api-changes BASELINE=" in done.stdout
 
 
-def test_it_compares_with_the_last_version_or_the_named_commit_and_exits_as_the_comparison(compare):
+def test_it_compares_with_the_last_version_or_the_named_commit(compare):
     clone, run = compare
     git(clone, "tag", "0.1.0", "HEAD^")
     git(clone, "tag", "other")
@@ -42,7 +52,16 @@ def test_it_compares_with_the_last_version_or_the_named_commit_and_exits_as_the_
     commit(clone, "Third")
 
     for done, baseline in [(last, "0.1.0"), (before, "0.1.0"), (run(), "v0.2.0"), (run("HEAD^"), "HEAD^")]:
-        assert done.returncode == 3 and f"-changes {baseline} --products " in done.stdout, done
+        assert f"with those of {baseline} ...\n" in done.stdout, done
+
+
+def test_it_compares_what_is_public_and_exits_as_the_comparison(compare):
+    clone, run = compare
+    first, again = run("HEAD"), run("HEAD")
+
+    assert first.returncode == again.returncode == 3
+    assert first.stdout.endswith('\n{"a": [{"b": 1}]}') and again.stdout in first.stdout
+    assert not list(clone.glob(".build/api-baselines/*-checkout"))
 
 
 def test_a_commit_that_the_clone_lacks_is_named(compare):
