@@ -184,7 +184,7 @@ func modules() -> [Target] {
     module(
       "VectorIndex",
       in: "emulator/Vectors",
-      ["CKernels", "DocumentModel", "StatusCodes", "StorageEngine"]
+      ["CKernels", "DocumentModel", "JSONText", "StatusCodes", "StorageEngine"]
     ),
     module(
       "SecurityRules",

@@ -103,6 +103,7 @@ struct JSONParserTests {
     "The number of values can be bounded, and the rest is not read",
     arguments: [
       ("1", 1), ("[1, {}]", 3), (#"{"a":1,"a":[2]}"#, 4), (#"[[],[],[]]"#, 4),
+      ("[[1,2],3]", 5),
     ]
   )
   func values(text: String, count: Int) throws {
@@ -113,6 +114,8 @@ struct JSONParserTests {
       }
       #expect(error?.reason == "a value beyond the \(most) that it may have")
     }
+    #expect(throws: Never.self) { try JSONValue.parse(text.utf8, valuesMax: count) }
+    #expect(throws: JSONSyntaxError.self) { try JSONValue.parse(text.utf8, valuesMax: count - 1) }
     // The damage comes after the value that is too many.
     let error = #expect(throws: JSONSyntaxError.self) {
       try PlainJSON.read("[\(text),1?".utf8, valuesMax: count + 1)

@@ -89,6 +89,16 @@ struct VectorServiceTests {
     #expect(matches.first?["values"] as? [Double] == [])
   }
 
+  @Test("A body of more values than twice the numbers of the largest upsert is refused")
+  func tooManyValues() async throws {
+    try await createIndex()
+    let numbers = String(repeating: "1,", count: 1 << 20) + "1"
+    let reply = try await send(.post, "/ix/chat/vectors/upsert", #"{"vectors": [\#(numbers)]}"#)
+
+    #expect(reply.status == 400)
+    #expect((reply.json["message"] as? String)?.contains("JSON: syntax error at byte") == true)
+  }
+
   @Test(
     "A filter in JSON selects by every operator",
     arguments: [

@@ -237,7 +237,7 @@ package struct DataExporter: Sendable {
     let lines = ExportLines(folder: folder, kind: "vectors", fileBytesMax: fileBytesMax)
     try view.forEachRow { row in
       try Task.checkCancellation()
-      try lines.append(try VectorLine.bytes(row))
+      try lines.append(VectorLine.bytes(row))
     }
     let files = try lines.endFiles()
     let metadata = VectorMetadata(

@@ -1,4 +1,5 @@
 import DocumentModel
+import JSONText
 import StatusCodes
 import TaskQueueModel
 
@@ -18,7 +19,7 @@ struct CreateTaskRequest {
   ///
   /// `name` is the full name of the queue that receives the request.
   init(
-    _ json: TaskJSON,
+    _ json: JSONValue,
     name queueName: String,
     queue: TaskAddress.Queue,
     now: Timestamp

@@ -55,7 +55,7 @@ package struct TaskQueueService: Sendable {
       let json =
         request.path == "/queueStats"
         ? try await statistics(request) : try await answer(request, TaskRoute(request))
-      return .json(json.text)
+      return .json(ByteBuffer(bytes: json.bytes))
     } catch {
       if !(error is any StatusConvertible), !(error is CancellationError) {
         logger.error("A task request failed", metadata: ["error": "\(error)"])
@@ -64,7 +64,7 @@ package struct TaskQueueService: Sendable {
     }
   }
 
-  private func answer(_ request: Request, _ route: TaskRoute) async throws -> TaskJSON {
+  private func answer(_ request: Request, _ route: TaskRoute) async throws -> JSONValue {
     guard route.project == project else {
       if loggedProjects.isNew(route.project) {
         logger.warning(
@@ -182,30 +182,30 @@ package struct TaskQueueService: Sendable {
     return name.split(separator: "/").last.map(String.init) ?? ""
   }
 
-  private func listQueues(_ scope: Scope) async throws -> TaskJSON {
+  private func listQueues(_ scope: Scope) async throws -> JSONValue {
     let queues = try await knownQueues { !$0.isEmpty }.filter {
       $0.locations.contains(scope.location)
     }
     return ["queues": .array(queues.map { show($0, scope) })]
   }
 
-  private func show(_ queue: TaskQueue, _ scope: Scope) -> TaskJSON {
+  private func show(_ queue: TaskQueue, _ scope: Scope) -> JSONValue {
     TaskResource.json(queue, name: scope.name(of: queue))
   }
 
-  private func statistics(_ request: Request) async throws -> TaskJSON {
+  private func statistics(_ request: Request) async throws -> JSONValue {
     guard [.get, .head].contains(request.method) else {
       throw StatusError.invalidArgument("Ask for /queueStats by GET.")
     }
     let statistics = try await backend.taskQueueStatistics()
-    var queues: [String: TaskJSON] = [:]
+    var queues: [String: JSONValue] = [:]
     for queue in try await knownQueues({ !$0.isEmpty }) {
       let figures = statistics[queue.id]
       for location in queue.locations {
         queues["queue:\(project)-\(location)-\(queue.id)"] = [
-          "tasksCount": .number(Double(figures?.tasksCount ?? 0)),
-          "concurrentDispatchesCount": .number(Double(figures?.concurrentDispatchesCount ?? 0)),
-          "executedLastMinuteCount": .number(Double(figures?.executedLastMinuteCount ?? 0)),
+          "tasksCount": JSONValue(figures?.tasksCount ?? 0),
+          "concurrentDispatchesCount": JSONValue(figures?.concurrentDispatchesCount ?? 0),
+          "executedLastMinuteCount": JSONValue(figures?.executedLastMinuteCount ?? 0),
           "isPaused": .boolean(queue.isPaused),
         ]
       }
@@ -219,7 +219,7 @@ package struct TaskQueueService: Sendable {
     _ request: Request,
     _ queue: TaskQueue,
     _ scope: Scope
-  ) async throws -> TaskJSON {
+  ) async throws -> JSONValue {
     let name = scope.name(of: queue)
     let address = TaskAddress.Queue(
       project: project,
@@ -257,7 +257,7 @@ package struct TaskQueueService: Sendable {
     _ request: Request,
     _ queue: TaskQueue,
     _ scope: Scope
-  ) async throws -> TaskJSON {
+  ) async throws -> JSONValue {
     let showsBody = try CreateTaskRequest.showsBody(request.view)
     let size = try request.query.number("pageSize", in: 0...Int(Int32.max)) ?? 0
     let token = request.query["pageToken"].flatMap { $0.isEmpty ? nil : $0 }
@@ -267,7 +267,7 @@ package struct TaskQueueService: Sendable {
       limit: size == 0 ? Self.pageMax : min(size, Self.pageMax),
       withBodies: showsBody
     )
-    var reply: [String: TaskJSON] = [
+    var reply: [String: JSONValue] = [
       "tasks": .array(page.tasks.map { show($0, queue, scope, showsBody: showsBody) })
     ]
     if page.hasMore, let last = page.tasks.last { reply["nextPageToken"] = .string(last.id) }
@@ -279,7 +279,7 @@ package struct TaskQueueService: Sendable {
     _ queue: TaskQueue,
     _ scope: Scope,
     showsBody: Bool
-  ) -> TaskJSON {
+  ) -> JSONValue {
     let url =
       switch task.target?.place {
       case nil: functionURL(scope.location, queue.id)
@@ -313,11 +313,11 @@ package struct TaskQueueService: Sendable {
 
   // MARK: - Requests
 
-  private func json(_ request: Request) async throws -> TaskJSON {
+  private func json(_ request: Request) async throws -> JSONValue {
     let body = try await request.wholeBody(upTo: Self.requestBytesMax)
     guard body.readableBytes > 0 else { return [:] }
     do throws(JSONSyntaxError) {
-      return try TaskJSON.parse(body.readableBytesView)
+      return try JSONValue.parse(body.readableBytesView, valuesMax: Self.valuesMax)
     } catch {
       throw StatusError.invalidArgument(
         "The request's body is not JSON: \(error.reason) at byte \(error.offset)."
@@ -348,6 +348,11 @@ package struct TaskQueueService: Sendable {
   private static let pageMax = 1000
   /// Large enough for a task body of one megabyte in base64 and the other fields.
   private static let requestBytesMax = 2 << 20
+  /// The maximum number of values in a request.
+  ///
+  /// A task has some 30 besides its headers, which are a few dozen in practice. Without a bound, a
+  /// body of two megabytes has a hundred thousand, whose tables keep a shared thread for long.
+  private static let valuesMax = 1000
   /// The maximum number of queue names in an error message.
   private static let namesMax = 20
 }

@@ -1,3 +1,4 @@
+import JSONText
 import Manifests
 import StatusCodes
 import Events
@@ -18,20 +19,20 @@ enum TaskResource {
     name: String,
     url: String,
     showsBody: Bool
-  ) -> TaskJSON {
-    var http: [String: TaskJSON] = [
+  ) -> JSONValue {
+    var http: [String: JSONValue] = [
       "url": .string(url), "httpMethod": .string(task.target?.method ?? "POST"),
-      "headers": .object(task.headers.mapValues(TaskJSON.string)),
+      "headers": .object(task.headers.mapValues(JSONValue.string)),
     ]
     if showsBody { http["body"] = .string(Data(task.body).base64EncodedString()) }
-    var members: [String: TaskJSON] = [
+    var members: [String: JSONValue] = [
       "name": .string(name),
       "httpRequest": .object(http),
       "scheduleTime": .string("\(task.scheduleTime)"),
       "createTime": .string("\(task.createTime)"),
       "dispatchDeadline": .string(seconds(task.dispatchDeadline)),
-      "dispatchCount": .number(Double(task.dispatchCount)),
-      "responseCount": .number(Double(task.responseCount)),
+      "dispatchCount": JSONValue(task.dispatchCount),
+      "responseCount": JSONValue(task.responseCount),
       "view": showsBody ? "FULL" : "BASIC",
     ]
     if let attempt = task.firstAttempt { members["firstAttempt"] = json(attempt, isFull: false) }
@@ -42,15 +43,15 @@ enum TaskResource {
   /// Encodes one attempt.
   ///
   /// The first attempt of a task contains only its dispatch time, as in production.
-  private static func json(_ attempt: QueuedTask.Attempt, isFull: Bool) -> TaskJSON {
-    var members: [String: TaskJSON] = [:]
+  private static func json(_ attempt: QueuedTask.Attempt, isFull: Bool) -> JSONValue {
+    var members: [String: JSONValue] = [:]
     if let time = attempt.dispatchTime { members["dispatchTime"] = .string("\(time)") }
     guard isFull else { return .object(members) }
     members["scheduleTime"] = .string("\(attempt.scheduleTime)")
     if let time = attempt.responseTime { members["responseTime"] = .string("\(time)") }
     if let code = attempt.code {
       members["responseStatus"] = [
-        "code": .number(Double(code.rawValue)),
+        "code": JSONValue(code.rawValue),
         "message": .string("\(code.name)(\(code.rawValue)): HTTP status code \(code.httpStatus)"),
       ]
     }
@@ -60,14 +61,14 @@ enum TaskResource {
   /// Returns the `Queue` resource.
   ///
   /// Settings that a function does not declare have the defaults for functions.
-  static func json(_ queue: TaskQueue, name: String) -> TaskJSON {
+  static func json(_ queue: TaskQueue, name: String) -> JSONValue {
     let rates = queue.rateLimits
     let retry = queue.retryConfig
-    var retryConfig: [String: TaskJSON] = [
-      "maxAttempts": .number(Double(retry.maxAttempts ?? 3)),
+    var retryConfig: [String: JSONValue] = [
+      "maxAttempts": JSONValue(retry.maxAttempts ?? 3),
       "minBackoff": .string(seconds(retry.minBackoffSeconds ?? 0.1)),
       "maxBackoff": .string(seconds(retry.maxBackoffSeconds ?? 3600)),
-      "maxDoublings": .number(Double(retry.maxDoublings ?? 16)),
+      "maxDoublings": JSONValue(retry.maxDoublings ?? 16),
     ]
     if let limit = retry.maxRetrySeconds {
       retryConfig["maxRetryDuration"] = .string(seconds(limit))
@@ -79,7 +80,7 @@ enum TaskResource {
       "rateLimits": [
         "maxDispatchesPerSecond": .number(perSecond),
         "maxBurstSize": .number((perSecond / 5).rounded(.up)),
-        "maxConcurrentDispatches": .number(Double(rates.maxConcurrentDispatches ?? 1000)),
+        "maxConcurrentDispatches": JSONValue(rates.maxConcurrentDispatches ?? 1000),
       ],
       "retryConfig": .object(retryConfig),
     ]
@@ -91,13 +92,5 @@ enum TaskResource {
 
   private static func seconds(_ seconds: Double) -> String {
     Int(exactly: seconds).map { "\($0)s" } ?? "\(seconds)s"
-  }
-}
-
-extension TaskJSON: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
-  init(stringLiteral text: String) { self = .string(text) }
-
-  init(dictionaryLiteral members: (String, TaskJSON)...) {
-    self = .object(Dictionary(members) { $1 })
   }
 }

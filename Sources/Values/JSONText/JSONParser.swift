@@ -13,8 +13,7 @@ package struct JSONParser<Builder: JSONBuilder> {
 
   /// Creates a parser that stops with an error at a value beyond `valuesMax`.
   ///
-  /// Lists and objects count as well as what they contain. A list that the builder keeps as numbers
-  /// counts once.
+  /// Lists and objects count as well as what they contain.
   @inlinable
   package init(
     _ builder: Builder,

@@ -58,12 +58,7 @@ package struct JSONScanner {
   @usableFromInline
   package mutating func token() throws(JSONSyntaxError) -> JSONToken {
     skipSpace()
-    guard valuesCount < valuesMax else {
-      throw JSONSyntaxError(
-        offset: index,
-        reason: "a value beyond the \(valuesMax) that it may have"
-      )
-    }
+    guard valuesCount < valuesMax else { throw tooManyValues() }
     valuesCount += 1
     switch byte {
     case UInt8(ascii: "{"):
@@ -114,10 +109,12 @@ package struct JSONScanner {
         index = start
         return nil
       }
+      guard numbers.count < valuesMax - valuesCount else { throw tooManyValues() }
       numbers.append(try number().double)
       skipSpace()
     } while take(",")
     guard take("]") else { throw unexpected() }
+    valuesCount += numbers.count
     leave()
     return numbers
   }
@@ -180,6 +177,10 @@ package struct JSONScanner {
   @inline(__always)
   mutating func skipSpace() {
     while byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { index += 1 }
+  }
+
+  private func tooManyValues() -> JSONSyntaxError {
+    JSONSyntaxError(offset: index, reason: "a value beyond the \(valuesMax) that it may have")
   }
 
   func unexpected() -> JSONSyntaxError {

@@ -1,3 +1,4 @@
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -21,7 +22,9 @@ struct DocumentPatch: Sendable {
   }
 
   /// Creates one change for many documents.
-  init(set fields: [String: JSON], remove names: [String], _ index: VectorIndexDescription) throws {
+  init(set fields: [String: JSONValue], remove names: [String], _ index: VectorIndexDescription)
+    throws
+  {
     try read(fields, removing: names, index)
   }
 
@@ -33,7 +36,7 @@ struct DocumentPatch: Sendable {
   }
 
   private mutating func read(
-    _ fields: [String: JSON],
+    _ fields: [String: JSONValue],
     removing names: [String],
     _ index: VectorIndexDescription
   ) throws {
@@ -49,14 +52,13 @@ struct DocumentPatch: Sendable {
             + "with _ or $."
         )
       }
-      do {
-        metadata[name] = try MetadataValue(json)
-      } catch {
+      guard let value = MetadataValue(json) else {
         throw StatusError.invalidArgument(
           "Field '\(name)'\(inDocument) is not in the index schema, so it must be a boolean, number, "
             + "string, or array of strings, got \(json.kind)"
         )
       }
+      metadata[name] = value
     }
     let both = names.filter { fields[$0] != nil }.sorted()
     guard both.isEmpty else {
@@ -74,7 +76,7 @@ struct DocumentPatch: Sendable {
 
   private var inDocument: String { id.isEmpty ? "" : " of document '\(id)'" }
 
-  private func wrongVector(_ index: VectorIndexDescription, _ json: JSON) -> StatusError {
+  private func wrongVector(_ index: VectorIndexDescription, _ json: JSONValue) -> StatusError {
     .invalidArgument(
       "Field '\(index.field)'\(inDocument) is a dense_vector with dimension \(index.dimension); it "
         + "must be a list of numbers, got \(json.kind)"
@@ -97,8 +99,8 @@ struct IncludedFields {
   func contains(_ name: String) -> Bool { all || names.contains(name) }
 
   /// Returns a document's id and the included fields as JSON members.
-  func members(of record: VectorRecord, _ index: VectorIndexDescription) -> [String: JSON] {
-    var members: [String: JSON] = ["_id": .string(record.id)]
+  func members(of record: VectorRecord, _ index: VectorIndexDescription) -> [String: JSONValue] {
+    var members: [String: JSONValue] = ["_id": .string(record.id)]
     for (name, value) in record.metadata where contains(name) { members[name] = value.json }
     if contains(index.field) { members[index.field] = .floats(record.values) }
     return members

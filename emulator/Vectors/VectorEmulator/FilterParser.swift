@@ -1,3 +1,4 @@
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -20,11 +21,11 @@ struct FilterParser {
   }
 
   /// Parses a filter from a JSON value; an empty object matches everything.
-  mutating func parse(_ json: JSON) throws -> MetadataFilter {
+  mutating func parse(_ json: JSONValue) throws -> MetadataFilter {
     try filter(json, depth: 0)
   }
 
-  private mutating func filter(_ json: JSON, depth: Int) throws -> MetadataFilter {
+  private mutating func filter(_ json: JSONValue, depth: Int) throws -> MetadataFilter {
     guard case .object(let members) = json else {
       throw StatusError.invalidArgument("A filter must be an object, got \(json.kind).")
     }
@@ -50,7 +51,7 @@ struct FilterParser {
 
   private mutating func filters(
     _ name: String,
-    _ json: JSON,
+    _ json: JSONValue,
     depth: Int
   ) throws -> [MetadataFilter] {
     guard case .array(let elements) = json, !elements.isEmpty else {
@@ -62,7 +63,7 @@ struct FilterParser {
     return try elements.map { try filter($0, depth: depth + 1) }
   }
 
-  private mutating func conditions(on field: String, _ json: JSON) throws -> [MetadataFilter] {
+  private mutating func conditions(on field: String, _ json: JSONValue) throws -> [MetadataFilter] {
     if field == vectorField || field == "_id" {
       throw StatusError.invalidArgument("Field \(field) is not metadata; a filter cannot name it.")
     }
@@ -82,7 +83,7 @@ struct FilterParser {
   private func condition(
     on field: String,
     _ name: String,
-    _ operand: JSON
+    _ operand: JSONValue
   ) throws -> MetadataFilter {
     switch name {
     case "$eq": return .equal(field, try scalar(name, operand))
@@ -120,7 +121,7 @@ struct FilterParser {
     }
   }
 
-  private func scalar(_ name: String, _ json: JSON) throws -> MetadataValue {
+  private func scalar(_ name: String, _ json: JSONValue) throws -> MetadataValue {
     switch json {
     case .string(let text): return .string(text)
     case .number(let number): return .number(number)
@@ -129,12 +130,12 @@ struct FilterParser {
     }
   }
 
-  private func number(_ name: String, _ json: JSON) throws -> Double {
+  private func number(_ name: String, _ json: JSONValue) throws -> Double {
     guard case .number(let number) = json else { throw wrong(name, "a number", json) }
     return number
   }
 
-  private func list(_ name: String, _ json: JSON) throws -> [MetadataValue] {
+  private func list(_ name: String, _ json: JSONValue) throws -> [MetadataValue] {
     let values: [MetadataValue]
     switch json {
     case .numbers(let numbers): values = numbers.map { .number($0) }
@@ -156,7 +157,7 @@ struct FilterParser {
     return values
   }
 
-  private func wrong(_ name: String, _ expected: String, _ json: JSON) -> StatusError {
+  private func wrong(_ name: String, _ expected: String, _ json: JSONValue) -> StatusError {
     .invalidArgument(
       "the \(name) operator must be followed by \(expected), got \(json.kind) instead"
     )

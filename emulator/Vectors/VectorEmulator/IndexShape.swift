@@ -1,4 +1,5 @@
 import Identifiers
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -200,22 +201,22 @@ struct IndexShape {
   // MARK: - Writing
 
   /// Returns the description of an index in a response.
-  func json(_ index: VectorIndexDescription, host: String) -> JSON {
-    let onDemand: JSON = ["mode": "OnDemand", "status": ["state": "Ready"]]
-    let tags = JSON.object(index.tags.mapValues { .string($0) })
-    let metric = JSON.string(index.metric.rawValue)
-    let common: [String: JSON] = [
+  func json(_ index: VectorIndexDescription, host: String) -> JSONValue {
+    let onDemand: JSONValue = ["mode": "OnDemand", "status": ["state": "Ready"]]
+    let tags = JSONValue.object(index.tags.mapValues { .string($0) })
+    let metric = JSONValue.string(index.metric.rawValue)
+    let common: [String: JSONValue] = [
       "name": .string(index.name), "host": .string(host),
       "status": ["ready": true, "state": "Ready"],
       "deletion_protection": .string(index.isProtected ? "enabled" : "disabled"),
     ]
-    let own: [String: JSON] =
+    let own: [String: JSONValue] =
       hasSchemas
       ? [
         "schema": [
           "fields": .object([
             index.field: [
-              "type": "dense_vector", "dimension": JSON(index.dimension), "metric": metric,
+              "type": "dense_vector", "dimension": JSONValue(index.dimension), "metric": metric,
             ]
           ])
         ],
@@ -226,7 +227,8 @@ struct IndexShape {
         "read_capacity": onDemand, "tags": index.tags.isEmpty ? .null : tags,
       ]
       : [
-        "dimension": JSON(index.dimension), "metric": metric, "vector_type": "dense", "tags": tags,
+        "dimension": JSONValue(index.dimension), "metric": metric, "vector_type": "dense",
+        "tags": tags,
         "spec": [
           "serverless": [
             "cloud": .string(index.cloud), "region": .string(index.region),

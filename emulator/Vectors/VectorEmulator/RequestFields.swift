@@ -1,15 +1,16 @@
+import JSONText
 import VectorIndex
 
 /// The members of a JSON object in a request, read by type.
 ///
 /// A null member counts as absent. Reading a member of another type throws `MalformedRequestError`.
 struct RequestFields {
-  let members: [String: JSON]
+  let members: [String: JSONValue]
   /// The object's path, used in error messages; empty at the top level.
   private let path: String
 
   /// Reads the members of an object; throws `MalformedRequestError` for other values.
-  init(_ json: JSON, _ path: String = "") throws {
+  init(_ json: JSONValue, _ path: String = "") throws {
     guard case .object(let members) = json else {
       throw MalformedRequestError(message: "\(path.isEmpty ? "the body" : path) is not an object")
     }
@@ -21,7 +22,7 @@ struct RequestFields {
   func has(_ name: String) -> Bool { self[name] != nil }
 
   /// Returns a member of any type; nil if it is absent or null.
-  subscript(name: String) -> JSON? {
+  subscript(name: String) -> JSONValue? {
     if case .null? = members[name] { return nil }
     return members[name]
   }
@@ -45,13 +46,7 @@ struct RequestFields {
 
   /// Reads a list of numbers; a number too large for a float becomes infinite.
   func floats(_ name: String) throws -> [Float]? {
-    try read(name, "a list of numbers") { json in
-      switch json {
-      case .numbers(let numbers): numbers.map { Float($0) }
-      case .array(let elements) where elements.isEmpty: []
-      default: nil
-      }
-    }
+    try read(name, "a list of numbers", \.floats)
   }
 
   func strings(_ name: String) throws -> [String]? {
@@ -80,7 +75,15 @@ struct RequestFields {
 
   /// Reads an object of metadata values.
   func metadata(_ name: String) throws -> [String: MetadataValue]? {
-    try object(name)?.members.mapValues(MetadataValue.init)
+    try object(name)?.members.mapValues { json in
+      guard let value = MetadataValue(json) else {
+        throw MalformedRequestError(
+          message: "Metadata value must be a string, number, boolean or list of strings, got "
+            + "\(json.kind)"
+        )
+      }
+      return value
+    }
   }
 
   /// Returns a value; throws `MalformedRequestError` if it is nil.
@@ -94,63 +97,23 @@ struct RequestFields {
   private func read<Value>(
     _ name: String,
     _ expected: String,
-    _ convert: (JSON) -> Value?
+    _ convert: (JSONValue) -> Value?
   ) throws -> Value? {
     guard let json = self[name] else { return nil }
     guard let value = convert(json) else { throw mismatch(name, json, expected) }
     return value
   }
 
-  private func mismatch(_ name: String, _ json: JSON, _ expected: String) -> MalformedRequestError {
+  private func mismatch(_ name: String, _ json: JSONValue, _ expected: String)
+    -> MalformedRequestError
+  {
     MalformedRequestError(
       message: "\(qualified(name)): invalid type: \(json.kind), expected \(expected)"
     )
   }
 }
 
-extension JSON {
-  /// The elements of a list of strings; nil for any other value.
-  var strings: [String]? {
-    guard case .array(let elements) = self else { return nil }
-    var texts: [String] = []
-    for element in elements {
-      guard case .string(let text) = element else { return nil }
-      texts.append(text)
-    }
-    return texts
-  }
-}
-
-extension MetadataValue {
-  /// Converts a value in a request; throws `MalformedRequestError` for an unsupported kind.
-  init(_ json: JSON) throws {
-    switch json {
-    case .string(let text): self = .string(text)
-    case .number(let number): self = .number(number)
-    case .boolean(let flag): self = .boolean(flag)
-    default:
-      guard let texts = json.strings else {
-        throw MalformedRequestError(
-          message: "Metadata value must be a string, number, boolean or list of strings, got "
-            + "\(json.kind)"
-        )
-      }
-      self = .strings(texts)
-    }
-  }
-
-  /// The value as JSON for a response.
-  var json: JSON {
-    switch self {
-    case .string(let text): .string(text)
-    case .number(let number): .number(number)
-    case .boolean(let flag): .boolean(flag)
-    case .strings(let texts): .array(texts.map { .string($0) })
-    }
-  }
-}
-
 extension [String: MetadataValue] {
   /// The metadata as JSON for a response.
-  var json: JSON { .object(mapValues(\.json)) }
+  var json: JSONValue { .object(mapValues(\.json)) }
 }

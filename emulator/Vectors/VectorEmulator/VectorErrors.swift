@@ -1,5 +1,6 @@
 import HTTPMessages
 import HTTPSupport
+import JSONText
 import NIOCore
 import StatusCodes
 
@@ -62,10 +63,12 @@ enum VectorErrorForm {
     _ code: StatusCode,
     _ message: String
   ) -> Response {
-    let body: JSON =
+    let body: JSONValue =
       self == .vectors
-      ? ["code": JSON(code.rawValue), "message": .string(message), "details": []]
-      : ["status": JSON(status), "error": ["code": .string(name), "message": .string(message)]]
+      ? ["code": JSONValue(code.rawValue), "message": .string(message), "details": []]
+      : [
+        "status": JSONValue(status), "error": ["code": .string(name), "message": .string(message)],
+      ]
     return .json(body, status: status)
   }
 
@@ -89,7 +92,7 @@ extension StatusError {
 
 extension Response {
   /// Creates a JSON response.
-  static func json(_ json: JSON, status: Int = 200) -> Response {
+  static func json(_ json: JSONValue, status: Int = 200) -> Response {
     .json(ByteBuffer(bytes: json.bytes), status: .numbered(status))
   }
 }

@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -52,7 +53,7 @@ extension VectorService {
     }
     try Self.checkSize(records)
     try await catalog.upsert(records, index: place.index.name, namespace: place.namespace)
-    return .json(["upserted_count": JSON(records.count)], status: 202)
+    return .json(["upserted_count": JSONValue(records.count)], status: 202)
   }
 
   private func searchDocuments(
@@ -165,7 +166,7 @@ extension VectorService {
           + "fetch requests."
       )
     }
-    var documents: [String: JSON] = [:]
+    var documents: [String: JSONValue] = [:]
     for record in records {
       documents[record.id] = .object(included.members(of: record, place.index))
     }
@@ -224,7 +225,7 @@ extension VectorService {
         index: place.index.name,
         namespace: place.namespace
       ) { patch.apply(to: &$0) }
-      return .json(["matched_records": JSON(ids.count)], status: 202)
+      return .json(["matched_records": JSONValue(ids.count)], status: 202)
     case (nil, nil):
       throw StatusError.invalidArgument(
         isPatch
@@ -259,7 +260,7 @@ extension VectorService {
         index: place.index.name,
         namespace: place.namespace
       )
-      return .json(["matched_records": JSON(removed)], status: 202)
+      return .json(["matched_records": JSONValue(removed)], status: 202)
     case (nil, nil, true):
       // In a namespace without writes there is nothing to delete.
       let namespaces = try await catalog.namespaces(index: place.index.name)
@@ -300,7 +301,7 @@ extension VectorService {
     ])
   }
 
-  private static let documentReadUnits: JSON = ["read_units": 1]
+  private static let documentReadUnits: JSONValue = ["read_units": 1]
   private static let emptyFilter =
     "The 'filter' field must be a non-empty object of filter predicates, for example "
     + #"{"category": {"$eq": "news"}}."#

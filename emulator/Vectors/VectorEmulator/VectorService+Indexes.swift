@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -10,7 +11,7 @@ extension VectorService {
     if let feature = Self.otherFeatures[path.first ?? ""] { throw feature }
     guard path.first == "indexes", path.count <= 3 else { throw call.unknown }
     let shape = IndexShape(hasSchemas: call.hasSchemas, hasReadCapacity: call.hasReadCapacity)
-    func json(_ index: VectorIndexDescription) -> JSON {
+    func json(_ index: VectorIndexDescription) -> JSONValue {
       shape.json(index, host: host(index.name, call.request))
     }
     switch (call.request.method, path.count > 1 ? path[1] : nil, path.count > 2 ? path[2] : nil) {

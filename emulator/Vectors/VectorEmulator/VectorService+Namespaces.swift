@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -52,7 +53,7 @@ extension VectorService {
     return .json([
       "namespaces": .array(page.map { description($0.namespace, call) }),
       "pagination": rest.count > limit ? PageToken.json(after: page.last?.name) : nil,
-      "total_count": JSON(all.count),
+      "total_count": JSONValue(all.count),
     ])
   }
 
@@ -88,10 +89,12 @@ extension VectorService {
   /// Returns the description of a namespace.
   ///
   /// Since the API versions with schemas, 64-bit numbers are strings.
-  private func description(_ namespace: VectorNamespace, _ call: VectorCall) -> JSON {
-    func count(_ number: Int) -> JSON { call.hasSchemas ? .string("\(number)") : JSON(number) }
+  private func description(_ namespace: VectorNamespace, _ call: VectorCall) -> JSONValue {
+    func count(_ number: Int) -> JSONValue {
+      call.hasSchemas ? .string("\(number)") : JSONValue(number)
+    }
     let fields = namespace.filterableFields
-    let schema: JSON = [
+    let schema: JSONValue = [
       "fields": .object(
         Dictionary(uniqueKeysWithValues: fields.map { ($0, ["filterable": true]) })
       )

@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import StatusCodes
 import VectorIndex
 

@@ -1,6 +1,7 @@
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import StatusCodes
 import VectorIndex
 
@@ -45,7 +46,7 @@ extension VectorService {
       index: index.name,
       namespace: Self.name(body.string("namespace"))
     )
-    return .json(["upsertedCount": JSON(records.count)])
+    return .json(["upsertedCount": JSONValue(records.count)])
   }
 
   private func query(
@@ -86,7 +87,7 @@ extension VectorService {
   func nearest(
     values: [Float]?,
     id: String?,
-    filter: JSON?,
+    filter: JSONValue?,
     limit: Int,
     withValues: Bool,
     _ index: VectorIndexDescription,
@@ -219,7 +220,7 @@ extension VectorService {
           record.metadata.merge(metadata) { $1 }
         }
       }
-      return .json(["matchedRecords": JSON(ids.count)])
+      return .json(["matchedRecords": JSONValue(ids.count)])
     default:
       throw StatusError.invalidArgument("Exactly one of 'id' and 'filter' must be provided.")
     }
@@ -295,18 +296,18 @@ extension VectorService {
       "namespaces": .object(
         Dictionary(
           uniqueKeysWithValues: namespaces.map { namespace in
-            (namespace.name, ["vectorCount": JSON(namespace.recordCount)])
+            (namespace.name, ["vectorCount": JSONValue(namespace.recordCount)])
           }
         )
       ),
-      "dimension": JSON(index.dimension), "indexFullness": 0,
-      "totalVectorCount": JSON(namespaces.reduce(0) { $0 + $1.recordCount }),
+      "dimension": JSONValue(index.dimension), "indexFullness": 0,
+      "totalVectorCount": JSONValue(namespaces.reduce(0) { $0 + $1.recordCount }),
       "metric": .string(index.metric.rawValue), "vectorType": "dense",
     ])
   }
 
-  private static func vectors(_ records: [VectorRecord]) -> JSON {
-    var vectors: [String: JSON] = [:]
+  private static func vectors(_ records: [VectorRecord]) -> JSONValue {
+    var vectors: [String: JSONValue] = [:]
     for record in records {
       vectors[record.id] = [
         "id": .string(record.id), "values": .floats(record.values),
@@ -333,5 +334,5 @@ extension VectorService {
 
 extension VectorRecord {
   /// The metadata as JSON for a response; nil if there is none.
-  var metadataJSON: JSON? { metadata.isEmpty ? nil : metadata.json }
+  var metadataJSON: JSONValue? { metadata.isEmpty ? nil : metadata.json }
 }

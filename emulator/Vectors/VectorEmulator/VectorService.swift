@@ -109,9 +109,9 @@ struct VectorCall: Sendable {
   func fields() async throws -> RequestFields {
     let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
     guard body.readableBytes > 0 else { return try RequestFields([:]) }
-    let json: JSON
+    let json: JSONValue
     do throws(JSONSyntaxError) {
-      json = try JSON.parse(body.readableBytesView)
+      json = try JSONValue.parse(body.readableBytesView, valuesMax: Self.valuesMax)
     } catch {
       throw StatusError.invalidArgument(
         "Failed to parse the request body as JSON: syntax error at byte \(error.offset)"
@@ -132,6 +132,10 @@ struct VectorCall: Sendable {
   ///
   /// JSON takes several times the bytes that count toward the limit of an upsert.
   private static let bodyBytesMax = 64 << 20
+  /// The maximum number of values in a body, twice the numbers in the largest upsert.
+  ///
+  /// Without a bound, a body of millions of empty objects keeps a shared thread for seconds.
+  private static let valuesMax = 1 << 20
 }
 
 /// The helpers that the calls of the data plane share.
@@ -186,7 +190,8 @@ extension VectorService {
   }
 
   /// Parses the filter that selects the records of a request; it must not be empty.
-  static func selection(_ json: JSON, _ index: VectorIndexDescription, orSay message: String) throws
+  static func selection(_ json: JSONValue, _ index: VectorIndexDescription, orSay message: String)
+    throws
     -> MetadataFilter
   {
     if case .object(let members) = json, members.isEmpty {
@@ -195,7 +200,7 @@ extension VectorService {
     return try filter(json, index)
   }
 
-  static func filter(_ json: JSON, _ index: VectorIndexDescription) throws -> MetadataFilter {
+  static func filter(_ json: JSONValue, _ index: VectorIndexDescription) throws -> MetadataFilter {
     var parser = FilterParser(vectorField: index.holdsDocuments ? index.field : nil)
     return try parser.parse(json)
   }
@@ -215,7 +220,7 @@ extension VectorService {
     }
   }
 
-  static let readUnits: JSON = ["readUnits": 1]
+  static let readUnits: JSONValue = ["readUnits": 1]
 
   // The limits of Pinecone's serverless indexes. Sizes count the vectors, not their JSON.
   private static let upsertMax = 1000
@@ -248,7 +253,7 @@ enum PageToken {
   }
 
   /// Returns `{"next":"…"}`; nil if there is no further page.
-  static func json(after id: String?) -> JSON? {
+  static func json(after id: String?) -> JSONValue? {
     id.map { ["next": .string(make(after: $0))] }
   }
 }

@@ -1,13 +1,10 @@
-import Foundation
 import JSONText
 import TestSupport
 import Testing
 
-@testable import VectorEmulator
-
-@Suite("JSON of the vector service")
-struct JSONTests {
-  private static let texts: [(String, JSON)] = [
+@Suite("JSON values")
+struct JSONValueTests {
+  private static let texts: [(String, JSONValue)] = [
     ("null", .null), (" true ", true), ("[]", []), ("{}", [:]), ("-0.5e2", .number(-50)),
     ("[1, 2.5,-3]", .numbers([1, 2.5, -3])), (#"[1,"a",2]"#, [1, "a", 2]),
     (#"["a",1,[2]]"#, ["a", 1, .numbers([2])]),
@@ -18,8 +15,8 @@ struct JSONTests {
   ]
 
   @Test("A text is read as what it is", arguments: texts)
-  func reads(text: String, expected: JSON) throws {
-    #expect(try JSON.parse(text.utf8) == expected)
+  func reads(text: String, expected: JSONValue) throws {
+    #expect(try JSONValue.parse(text.utf8) == expected)
   }
 
   @Test(
@@ -27,7 +24,7 @@ struct JSONTests {
     arguments: ["", "[1,]", "01", "NaN", #""\ud800""#, #""\ud800\u0041""#, "1 2", "1e400"]
   )
   func refuses(text: String) {
-    #expect(throws: JSONSyntaxError.self) { try JSON.parse(text.utf8) }
+    #expect(throws: JSONSyntaxError.self) { try JSONValue.parse(text.utf8) }
   }
 
   @Test("Numbers are read to the last bit, and written so that they read back")
@@ -38,11 +35,11 @@ struct JSONTests {
       guard number.isFinite else { continue }
       for number in [number, Double(Float(number)), number.rounded(), number / 1e300]
       where number.isFinite {
-        #expect(try JSON.parse("\(number)".utf8) == .number(number))
-        #expect(try JSON.parse(JSON.number(number).bytes) == .number(number))
+        #expect(try JSONValue.parse("\(number)".utf8) == .number(number))
+        #expect(try JSONValue.parse(JSONValue.number(number).bytes) == .number(number))
       }
       let float = Float.random(in: -1...1, using: &generator)
-      guard case .numbers(let read) = try JSON.parse(JSON.floats([float]).bytes) else {
+      guard case .numbers(let read) = try JSONValue.parse(JSONValue.floats([float]).bytes) else {
         Issue.record("not a list of numbers")
         return
       }
@@ -52,7 +49,7 @@ struct JSONTests {
 
   @Test("What is written is JSON, with the keys of objects in order")
   func writes() {
-    let json: JSON = [
+    let json: JSONValue = [
       "b": [1, .number(2.5), .float(0.1), .null, .number(.nan)], "a": "q\"\u{1}", "c": .floats([]),
       "d": nil,
     ]

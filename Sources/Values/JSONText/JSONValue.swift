@@ -1,24 +1,23 @@
-import JSONText
-
-/// A JSON value, with arrays of numbers as a case of their own.
+/// A JSON value of a request or a response, with doubles as its numbers.
 ///
-/// Most of the transferred data are vectors, so these arrays are not split into single values.
-enum JSON: Sendable, Hashable {
+/// An array of numbers is a case of its own, because one of a vector has hundreds.
+@usableFromInline
+package enum JSONValue: Sendable, Hashable {
   case null
   case boolean(Bool)
   case number(Double)
   case string(String)
   /// A list of numbers; not empty.
   case numbers([Double])
-  case array([JSON])
-  case object([String: JSON])
+  case array([JSONValue])
+  case object([String: JSONValue])
   /// A number in a response, with the shortest text of a float.
   case float(Float)
   /// A list of numbers in a response.
   case floats([Float])
 
   /// A readable name for the kind of value, for error messages.
-  var kind: String {
+  package var kind: String {
     switch self {
     case .null: "null"
     case .boolean: "a boolean"
@@ -30,11 +29,64 @@ enum JSON: Sendable, Hashable {
     }
   }
 
+  /// The elements of a list of strings, which may be empty; nil for any other value.
+  package var strings: [String]? {
+    guard case .array(let elements) = self else { return nil }
+    var texts: [String] = []
+    for element in elements {
+      guard case .string(let text) = element else { return nil }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  /// The elements of a list of numbers, which may be empty; nil for any other value.
+  ///
+  /// A number too large for a float is infinite.
+  package var floats: [Float]? {
+    switch self {
+    case .numbers(let numbers): numbers.map { Float($0) }
+    case .array(let elements) where elements.isEmpty: []
+    default: nil
+    }
+  }
+
   /// The serialized value, with object keys sorted, so that equal values have equal bytes.
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
     return bytes
+  }
+
+  /// Parses a text as one value; throws if it consists of more than `valuesMax` values.
+  ///
+  /// A number beyond the range of a double is infinite in a list of numbers, and an error
+  /// elsewhere.
+  @inlinable
+  package static func parse(
+    _ text: some Sequence<UInt8>,
+    valuesMax: Int = .max
+  ) throws(JSONSyntaxError) -> JSONValue {
+    var parser = JSONParser(Builder(), valuesMax: valuesMax)
+    return try parser.parse(text)
+  }
+
+  @usableFromInline
+  struct Builder: JSONBuilder {
+    @inlinable static var keepsNumberLists: Bool { true }
+
+    @inlinable init() {}
+    @inlinable func null() -> JSONValue { .null }
+    @inlinable func boolean(_ flag: Bool) -> JSONValue { .boolean(flag) }
+    @inlinable func number(_ number: JSONNumber) -> JSONValue? {
+      number.double.isFinite ? .number(number.double) : nil
+    }
+    @inlinable func string(_ text: String) -> JSONValue { .string(text) }
+    @inlinable func array(_ elements: [JSONValue]) -> JSONValue { .array(elements) }
+    @inlinable func numbers(_ numbers: [Double]) -> JSONValue { .numbers(numbers) }
+    @inlinable func object(_ members: [(String, JSONValue)]) -> JSONValue {
+      .object(Dictionary(members) { _, last in last })
+    }
   }
 
   private func write(to bytes: inout [UInt8]) {
@@ -89,21 +141,21 @@ enum JSON: Sendable, Hashable {
   }
 }
 
-extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 {
-  init(stringLiteral value: String) { self = .string(value) }
-  init(integerLiteral value: Int) { self = .number(Double(value)) }
-  init(booleanLiteral value: Bool) { self = .boolean(value) }
-  init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  @usableFromInline package init(stringLiteral value: String) { self = .string(value) }
+  @usableFromInline package init(integerLiteral value: Int) { self = .number(Double(value)) }
+  @usableFromInline package init(booleanLiteral value: Bool) { self = .boolean(value) }
+  @usableFromInline package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
   /// Creates an object; members whose value is nil are left out.
-  init(dictionaryLiteral elements: (String, JSON?)...) {
-    var members: [String: JSON] = [:]
+  @usableFromInline package init(dictionaryLiteral elements: (String, JSONValue?)...) {
+    var members: [String: JSONValue] = [:]
     for (name, value) in elements { members[name] = value }
     self = .object(members)
   }
 
   /// Creates a number from a count.
-  init(_ count: Int) { self = .number(Double(count)) }
+  package init(_ count: Int) { self = .number(Double(count)) }
 }

@@ -1,61 +1,6 @@
 import JSONText
 import StatusCodes
 
-/// A JSON value in a request or a response.
-enum TaskJSON: Sendable, Hashable {
-  case null
-  case boolean(Bool)
-  case number(Double)
-  case string(String)
-  case array([TaskJSON])
-  case object([String: TaskJSON])
-
-  /// The serialized value, with object keys sorted.
-  var text: String {
-    switch self {
-    case .null: return "null"
-    case .boolean(let flag): return flag ? "true" : "false"
-    case .number(let number):
-      return Int(exactly: number).map(String.init) ?? "\(number)"
-    case .string(let text): return jsonQuoted(text)
-    case .array(let elements): return "[" + elements.map(\.text).joined(separator: ",") + "]"
-    case .object(let members):
-      let sorted = members.sorted { $0.key < $1.key }
-      return "{" + sorted.map { "\(jsonQuoted($0.key)):\($0.value.text)" }.joined(separator: ",")
-        + "}"
-    }
-  }
-}
-
-extension TaskJSON {
-  /// Parses a text as one value.
-  ///
-  /// A number beyond the range of a double is an error, as are too many values.
-  static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> TaskJSON {
-    var parser = JSONParser(Builder(), valuesMax: valuesMax)
-    return try parser.parse(text)
-  }
-
-  /// The maximum number of values in a request.
-  ///
-  /// A task has some 30 besides its headers, which are a few dozen in practice. Without a bound, a
-  /// body of two megabytes has a hundred thousand, whose tables keep a shared thread for long.
-  private static let valuesMax = 1000
-
-  private struct Builder: JSONBuilder {
-    func null() -> TaskJSON { .null }
-    func boolean(_ flag: Bool) -> TaskJSON { .boolean(flag) }
-    func number(_ number: JSONNumber) -> TaskJSON? {
-      number.double.isFinite ? .number(number.double) : nil
-    }
-    func string(_ text: String) -> TaskJSON { .string(text) }
-    func array(_ elements: [TaskJSON]) -> TaskJSON { .array(elements) }
-    func object(_ members: [(String, TaskJSON)]) -> TaskJSON {
-      .object(Dictionary(members) { _, last in last })
-    }
-  }
-}
-
 /// A reader of a request's object that rejects members that were not read.
 ///
 /// Names may be written as in protobuf's JSON (`scheduleTime`) or as in its definitions
@@ -63,10 +8,10 @@ extension TaskJSON {
 struct TaskFields {
   /// The object's path in the request, used in error messages; empty at the top level.
   private let path: String
-  private var members: [String: TaskJSON] = [:]
+  private var members: [String: JSONValue] = [:]
   private var unread: [String: String] = [:]
 
-  init(_ json: TaskJSON, at path: String) throws(StatusError) {
+  init(_ json: JSONValue, at path: String) throws(StatusError) {
     self.path = path
     guard case .object(let object) = json else {
       throw .invalidArgument("\(path.isEmpty ? "The request" : path) must be a JSON object.")
@@ -131,7 +76,7 @@ struct TaskFields {
     )
   }
 
-  private mutating func take(_ name: String) -> TaskJSON? {
+  private mutating func take(_ name: String) -> JSONValue? {
     unread[name] = nil
     return members[name]
   }
