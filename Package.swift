@@ -154,7 +154,7 @@ func modules() -> [Target] {
       in: "Sources/Values",
       ["HTTPMessages", "StatusCodes", "HTTPTypes", "NIOCore"]
     ),
-    module("ProductionPlan", in: "Sources/Server", ["Manifests"]),
+    module("ProductionPlan", in: "Sources/Server", ["JSONText", "Manifests"]),
     module(
       "TaskQueueModel",
       in: "Sources/Values",
@@ -208,7 +208,7 @@ func modules() -> [Target] {
     module(
       "GoogleAccess",
       in: "Sources/Wire",
-      ["Cryptography", "FlowControl", "OutboundHTTP", "StatusCodes"]
+      ["Cryptography", "FlowControl", "JSONText", "OutboundHTTP", "StatusCodes"]
     ),
 
     // 4: engines

@@ -210,6 +210,18 @@ struct AuthServiceTests {
     )
   }
 
+  @Test("A batch of a hundred values for each of its users is read, one of more is refused")
+  func batchValues() async throws {
+    // The other five are the object, its list, the user, the id and the list of numbers.
+    for (numbers, isRead) in [(99_995, true), (99_996, false)] {
+      let user: [String: Any] = ["localId": "a", "unknown": Array(repeating: 0, count: numbers)]
+      let reply = try await fixture.call("accounts:batchCreate", ["users": [user]], asAdmin: true)
+
+      #expect((reply.status == 200) == isRead)
+      #expect((reply.error?.contains("a value beyond the 100000") == true) == !isRead)
+    }
+  }
+
   @Test("A refresh token does not revive with a new user of the same id")
   func revival() async throws {
     let tina = try await fixture.signUp("a@e.example")

@@ -39,7 +39,7 @@ struct AccountFile: Sendable {
       }
       var user: UserAccount
       do {
-        user = try JSONDecoder().decode(UserAccount.self, from: Data(element))
+        user = try UserAccount(decodingJSON: element)
       } catch {
         throw invalid("is not a user: \(StatusError.message(of: error))")
       }
@@ -59,8 +59,7 @@ struct AccountFile: Sendable {
     let config = "\(folder)/\(Self.configName)"
     guard FileManager.default.fileExists(atPath: config) else { return }
     do {
-      let data = Data(try Self.contents(config))
-      settings = try JSONDecoder().decode(ProjectSettings.self, from: data)
+      settings = try ProjectSettings(decodingJSON: Self.contents(config))
     } catch let error as DecodingError {
       throw StatusError.invalidArgument("\(config) has no settings of sign-in: \(error)")
     }
@@ -78,13 +77,13 @@ struct AccountFile: Sendable {
     try accounts.forEachUser { user in
       if count.isMultiple(of: pageMax) { try Task.checkCancellation() }
       let separator = count == 0 ? "" : ","
-      try file.append(line: Array(separator.utf8) + JSONEncoder.stable().encode(user))
+      try file.append(line: Array(separator.utf8) + user.jsonBytes())
       count += 1
     }
     try file.append(line: "]}".utf8)
     _ = try file.finish()
     let config = try ExportFileWriter(path: "\(folder)/\(configName)")
-    try config.append(line: try JSONEncoder.stable(isPretty: true).encode(accounts.settings))
+    try config.append(line: try accounts.settings.jsonBytes(isPretty: true))
     _ = try config.finish()
     return count
   }

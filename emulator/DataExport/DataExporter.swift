@@ -269,7 +269,7 @@ package struct DataExporter: Sendable {
 
   private static func write(_ metadata: some Encodable, to path: String) throws {
     let file = try ExportFileWriter(path: path)
-    try file.append(line: try JSONEncoder.stable(isPretty: true).encode(metadata))
+    try file.append(line: try metadata.jsonBytes(isPretty: true))
     _ = try file.finish()
   }
 

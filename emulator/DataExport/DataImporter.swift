@@ -102,7 +102,7 @@ package final class DataImporter: Sendable {
       }
       return notes
     }
-    return try notes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
+    return try notes.map { try Unfinished(decodingJSON: $0) }
   }
 
   /// Imports an export of Hearth, of the official emulator or of `gcloud firestore export`, or a
@@ -406,7 +406,7 @@ package final class DataImporter: Sendable {
       replaces: options.replaces
     )
     var batch = StorageBatch()
-    batch.put(Self.noteKeyspace, Self.key(path), Array(try JSONEncoder.stable().encode(note)))
+    batch.put(Self.noteKeyspace, Self.key(path), try note.jsonBytes())
     try await storage.commit(batch)
   }
 
@@ -418,7 +418,7 @@ package final class DataImporter: Sendable {
     batch.delete(Self.noteKeyspace, Self.key(path))
     // Older versions had one record, which said its path in its value only.
     if let old = try await storage.read({ try $0.get(Self.noteKeyspace, [])?.bytes }),
-      try JSONDecoder().decode(Unfinished.self, from: Data(old)).path == path
+      try Unfinished(decodingJSON: old).path == path
     {
       batch.delete(Self.noteKeyspace, [])
     }

@@ -1,4 +1,5 @@
 import Foundation
+import JSONText
 import StatusCodes
 
 /// The metadata of an export's folder; none of its data are read yet.
@@ -135,7 +136,7 @@ struct ExportSource: Sendable {
   private static func read<Metadata: Decodable>(_ path: String) throws -> Metadata {
     let text = try RegularFile.contents(of: path, bytesMax: metadataBytesMax)
     do {
-      return try JSONDecoder().decode(Metadata.self, from: Data(text))
+      return try Metadata(decodingJSON: text)
     } catch {
       // What is not even JSON is reported with its place.
       _ = try TaggedJSON.parse(text, at: path)

@@ -2,15 +2,10 @@ import DocumentModel
 import FirestoreProtos
 import GoogleAccess
 import InvocationContext
+import JSONText
 import OutboundHTTP
 import StatusCodes
 import SwiftProtobuf
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A transport over Firestore's REST API, with WebChannel for listening.
 ///
@@ -319,12 +314,10 @@ struct RESTTransport: FirestoreTransport {
 
   /// Returns the error in a body, which is the whole body or the last element of an array.
   static func error(in body: [UInt8]) -> ErrorBody? {
-    let data = Data(body)
-    let decoder = JSONDecoder()
     // A body in neither form is not an error body. The caller still has the status.
     let found =
-      (try? decoder.decode(ErrorBody.self, from: data))
-      ?? (try? decoder.decode([ErrorBody].self, from: data))?.last
+      (try? ErrorBody(decodingJSON: body))
+      ?? (try? [ErrorBody](decodingJSON: body))?.last
     return found?.error == nil ? nil : found
   }
 }

@@ -5,12 +5,6 @@ import StatusCodes
 import SwiftProtobuf
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A client that listens over WebChannel, as Firestore's web library does.
 ///
 /// REST does not support Listen, and WebChannel needs only HTTP/1.1. A POST opens the channel with
@@ -104,7 +98,7 @@ final class WebChannelListener: Sendable {
     let opening = try elements(try numbered(array).payload)
     guard opening.count > 1,
       // The decoding error has no useful details: text that is not a string is no session id.
-      let session = try? JSONDecoder().decode(String.self, from: Data(opening[1]))
+      let session = try? String(decodingJSON: opening[1])
     else { throw Self.strange("the opening of a channel has no session") }
     return session
   }

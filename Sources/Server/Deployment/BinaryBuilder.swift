@@ -1,3 +1,4 @@
+import JSONText
 import Subprocess
 
 #if canImport(FoundationEssentials)
@@ -124,7 +125,7 @@ struct BinaryBuilder: Sendable {
     )
     let text = result.output.drop { !$0.hasPrefix("{") }.joined(separator: "\n")
     guard result.succeeded,
-      let package = try? JSONDecoder().decode(Package.self, from: Data(text.utf8))
+      let package = try? Package(decodingJSON: text.utf8)
     else {
       throw DeploymentError(
         "SwiftPM cannot describe \(path):\n"

@@ -71,7 +71,7 @@ struct DeploymentFolder: Sendable {
       withIntermediateDirectories: true
     )
     let recordPath = recordPath(record.id)
-    try JSONEncoder.stable(isPretty: true).encode(record).write(
+    try Data(record.jsonBytes(isPretty: true)).write(
       to: URL(filePath: recordPath),
       options: .atomic
     )
@@ -146,10 +146,7 @@ struct DeploymentFolder: Sendable {
   /// Returns the starts that servers have begun; empty before the first one.
   func starts() throws -> StartHistory {
     guard FileManager.default.fileExists(atPath: startsPath) else { return StartHistory() }
-    return try JSONDecoder().decode(
-      StartHistory.self,
-      from: Data(contentsOf: URL(filePath: startsPath))
-    )
+    return try StartHistory(decodingJSON: Data(contentsOf: URL(filePath: startsPath)))
   }
 
   /// Stores the starts; synced to disk while a start is in progress.
@@ -159,7 +156,7 @@ struct DeploymentFolder: Sendable {
       return try FileManager.default.removeItem(atPath: startsPath)
     }
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    try JSONEncoder.stable().encode(starts).write(to: URL(filePath: startsPath), options: .atomic)
+    try Data(starts.jsonBytes()).write(to: URL(filePath: startsPath), options: .atomic)
     guard starts.starting != nil else { return }
     try Self.sync(startsPath)
     try Self.sync(path)
@@ -190,10 +187,7 @@ struct DeploymentFolder: Sendable {
   private func recordPath(_ id: String) -> String { folder(id) + "/deployment.json" }
 
   private func record(_ id: String) throws -> DeploymentRecord {
-    let record = try JSONDecoder().decode(
-      DeploymentRecord.self,
-      from: Data(contentsOf: URL(filePath: recordPath(id)))
-    )
+    let record = try DeploymentRecord(decodingJSON: Data(contentsOf: URL(filePath: recordPath(id))))
     guard record.id == id, record.folders.allSatisfy(Self.isOfDeployment) else {
       throw DeploymentError("\(recordPath(id)) is the record of another deployment.")
     }

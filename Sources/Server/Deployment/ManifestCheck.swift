@@ -1,4 +1,5 @@
 import Events
+import JSONText
 package import Manifests
 import Schedules
 import StatusCodes
@@ -73,7 +74,7 @@ package struct ManifestCheck: Sendable {
     }
     let manifest: FunctionManifest
     do {
-      manifest = try JSONDecoder().decode(FunctionManifest.self, from: Self.contents(of: path))
+      manifest = try FunctionManifest(decodingJSON: Self.contents(of: path))
     } catch {
       throw DeploymentError("The functions binary wrote no valid manifest: \(error)")
     }

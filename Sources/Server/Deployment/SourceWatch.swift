@@ -1,10 +1,5 @@
+import JSONText
 import Subprocess
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A watcher of a functions source that requests builds and reloads.
 ///
@@ -157,7 +152,7 @@ struct PackageLayout {
     )
     let text = (result?.output ?? []).drop { !$0.hasPrefix("{") }.joined(separator: "\n")
     guard result?.succeeded == true,
-      let package = try? JSONDecoder().decode(Description.self, from: Data(text.utf8))
+      let package = try? Description(decodingJSON: text.utf8)
     else {
       roots.insert(path)
       return

@@ -1,3 +1,5 @@
+import JSONText
+
 #if canImport(FoundationEssentials)
   package import FoundationEssentials
 #else
@@ -11,7 +13,7 @@ extension FirestoreIndexes {
   /// that Firestore does not know.
   package init(json: Data, file: String) throws(PlanError) {
     do {
-      self = try JSONDecoder().decode(Self.self, from: json)
+      self = try Self(decodingJSON: json)
     } catch {
       throw PlanError("\(file) is not a file of indexes; correct it.")
     }

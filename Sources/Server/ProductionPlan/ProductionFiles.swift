@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import JSONText
 
 /// The files of a plan, and the record by which the next plan is compared.
 package struct ProductionFiles: Sendable, Hashable {
@@ -71,10 +67,7 @@ package struct ProductionFiles: Sendable, Hashable {
   }
 
   private static func text(of record: ProductionRecord) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let data = try encoder.encode(record)
-    return String(decoding: data, as: UTF8.self) + "\n"
+    String(decoding: try record.jsonBytes(isPretty: true), as: UTF8.self) + "\n"
   }
 
   private static func readMe(_ plan: CloudPlan) -> String {

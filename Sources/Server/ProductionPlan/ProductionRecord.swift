@@ -1,3 +1,5 @@
+import JSONText
+
 #if canImport(FoundationEssentials)
   package import FoundationEssentials
 #else
@@ -21,7 +23,7 @@ package struct ProductionRecord: Codable, Sendable, Hashable {
 
   /// Reads a record; throws if it is from another version or no record.
   package init(json: Data) throws {
-    let record = try JSONDecoder().decode(Self.self, from: json)
+    let record = try Self(decodingJSON: json)
     guard record.version == Self.versionKnown else {
       throw PlanError(
         "The record has version \(record.version); this version reads \(Self.versionKnown)."

@@ -11,7 +11,7 @@ package struct WorkerLogLine: Codable, Sendable, Hashable {
   package var trace: String?
   package var metadata: [String: String]?
 
-  /// Creates a line, to be encoded with `JSONEncoder` and followed by a newline.
+  /// Creates a line, to be encoded as JSON and followed by a newline.
   package init(
     severity: String,
     message: String,

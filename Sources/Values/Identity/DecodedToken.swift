@@ -1,8 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 import Cryptography
 import JSONText
 package import StatusCodes
@@ -71,7 +66,7 @@ package struct DecodedToken: Sendable {
       throw refused("The token's \(name) is not base64url.")
     }
     do {
-      return try JSONDecoder().decode(T.self, from: Data(bytes))
+      return try T(decodingJSON: bytes)
     } catch {
       throw refused(
         "The token's \(name) must be a JSON object"

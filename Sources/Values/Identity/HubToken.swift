@@ -21,7 +21,7 @@ package enum HubToken {
       for host in [hub.host, "0.0.0.0", "::"] {
         let path = pointerPath(host: host, port: hub.port)
         guard let pointer = FileManager.default.contents(atPath: path),
-          let file = (try? JSONDecoder().decode(Pointer.self, from: pointer))?.serverFile,
+          let file = (try? Pointer(decodingJSON: pointer))?.serverFile,
           let token = token(inServerFile: file, ofHubAt: hub)
         else { continue }
         return token
@@ -32,7 +32,7 @@ package enum HubToken {
 
   /// Returns the contents of a hub's pointer file.
   package static func pointer(serverFile: String) throws -> Data {
-    try JSONEncoder.stable().encode(Pointer(serverFile: serverFile))
+    Data(try Pointer(serverFile: serverFile).jsonBytes())
   }
 
   /// Returns the path of the pointer file for the hub at an address.
@@ -76,7 +76,7 @@ package enum HubToken {
     }
     // A damaged file is treated as absent; the hub's error then says where its token is.
     guard let data = FileManager.default.contents(atPath: path),
-      let contents = try? JSONDecoder().decode(Contents.self, from: data),
+      let contents = try? Contents(decodingJSON: data),
       let service = contents.services["hub"], service.port == hub.port
     else { return nil }
     let host = Address.canonical(service.host)

@@ -1,9 +1,5 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 import Cryptography
+import JSONText
 
 /// The public keys that verify an issuer's tokens.
 ///
@@ -77,7 +73,7 @@ package actor SigningKeys {
     // task ends with the fetch.
     let task = Task { [url, fetch, now] in
       let answer = try await fetch(url)
-      let set = try JSONDecoder().decode(KeySet.self, from: Data(answer.body))
+      let set = try KeySet(decodingJSON: answer.body)
       var keys: [String: RSAPublicKey] = [:]
       for published in set.keys.prefix(Self.countMax) {
         guard let name = published.kid, let key = published.key else { continue }

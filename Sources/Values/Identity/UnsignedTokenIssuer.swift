@@ -1,12 +1,6 @@
 import Cryptography
 import JSONText
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// An issuer of tokens that emulators accept: the unsigned mock tokens of Firebase clients.
 ///
 /// `UnsignedTokenAcceptance` decides which tokens are accepted.
@@ -23,9 +17,8 @@ package enum UnsignedTokenIssuer {
     issuedAt: Int64 = 0
   ) throws -> String {
     let payload = Payload(uid: uid, project: project, issuedAt: issuedAt, claims: claims)
-    let encoder = JSONEncoder.stable()
     let header = Base64URL.encode(Array(#"{"alg":"none","type":"JWT"}"#.utf8))
-    return "\(header).\(Base64URL.encode(try encoder.encode(payload)))."
+    return "\(header).\(Base64URL.encode(try payload.jsonBytes()))."
   }
 
   /// Creates a token from its payload's JSON text, with the header of Firebase's Auth emulator.

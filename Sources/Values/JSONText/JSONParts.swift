@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Returns the members of a text that is one object, each as written; nil for other JSON.
 ///
 /// It is meant for members that are passed on unchanged: numbers keep every digit and keys their
@@ -81,6 +87,12 @@ private func parts(
     }
   }
   return try result.get()
+}
+
+/// Throws if a text is not JSON or has more than `valuesMax` values.
+func checkJSON(_ text: Data, valuesMax: Int) throws(JSONSyntaxError) {
+  var parser = JSONParser(NoValues(), loneSurrogates: .replaced, valuesMax: valuesMax)
+  try parser.parse(text)
 }
 
 /// A builder that validates a text and keeps no values.

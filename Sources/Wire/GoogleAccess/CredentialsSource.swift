@@ -1,3 +1,4 @@
+import JSONText
 import StatusCodes
 
 #if canImport(FoundationEssentials)
@@ -60,7 +61,7 @@ struct CredentialsFile: Sendable, CustomStringConvertible, CustomReflectable {
     guard let data = try? Data(contentsOf: URL(filePath: path)) else {
       throw fault("cannot be read; correct GOOGLE_APPLICATION_CREDENTIALS")
     }
-    guard let fields = try? JSONDecoder().decode(Fields.self, from: data) else {
+    guard let fields = try? Fields(decodingJSON: data) else {
       throw fault("is not a JSON object with credentials")
     }
     func need(_ value: String?, _ name: String) throws(StatusError) -> String {

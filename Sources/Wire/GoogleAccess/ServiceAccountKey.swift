@@ -1,3 +1,4 @@
+import JSONText
 import StatusCodes
 
 #if canImport(Cryptography)
@@ -31,8 +32,8 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
           exp: start + Self.lifetimeSeconds
         )
         let text = [
-          Base64URL.encode(try JSONEncoder().encode(Header(kid: keyID))),
-          Base64URL.encode(try JSONEncoder().encode(claims)),
+          Base64URL.encode(try Header(kid: keyID).jsonBytes()),
+          Base64URL.encode(try claims.jsonBytes()),
         ].joined(separator: ".")
         let signature = try RSAPrivateKey(pem: privateKey).signature(for: Array(text.utf8))
         return "\(text).\(Base64URL.encode(signature))"

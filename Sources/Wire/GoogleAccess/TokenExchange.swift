@@ -1,3 +1,4 @@
+import JSONText
 import OutboundHTTP
 import StatusCodes
 
@@ -17,7 +18,7 @@ struct TokenExchange: Sendable {
   func fetch(at time: Date) async throws -> FetchedToken {
     let (request, place) = try request(at: time)
     let response = try await send(request, to: place)
-    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)),
+    guard let answer = try? Answer(decodingJSON: response.body),
       !answer.access_token.isEmpty
     else {
       throw TokenError(
@@ -126,7 +127,7 @@ struct TokenExchange: Sendable {
   }
 
   private func refusal(_ response: OutboundResponse, _ place: String) -> TokenError {
-    let reason = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
+    let reason = try? Refusal(decodingJSON: response.body)
     let words = [reason?.error, reason?.error_description].compactMap { $0?.prefix(200) }
       .joined(separator: ": ")
     let mayPass = response.status >= 500 || response.status == 429 || response.status == 408

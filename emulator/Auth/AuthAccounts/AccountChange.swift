@@ -1,4 +1,5 @@
 import Events
+import JSONText
 import StorageEngine
 
 /// A change of users that is committed completely or not at all.
@@ -91,7 +92,7 @@ package struct AccountChange {
     var batch = StorageBatch()
     for (key, user) in users {
       if let user {
-        batch.put(AccountRows.users, key, try AccountRows.bytes(user))
+        batch.put(AccountRows.users, key, try user.jsonBytes())
       } else {
         batch.delete(AccountRows.users, key)
       }
@@ -122,7 +123,7 @@ package struct AccountChange {
       batch.put(
         AccountRows.settings,
         AccountRows.settingsKey,
-        try AccountRows.bytes(newSettings)
+        try newSettings.jsonBytes()
       )
     }
     return batch

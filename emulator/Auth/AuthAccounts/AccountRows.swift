@@ -1,5 +1,4 @@
 import DocumentModel
-import Foundation
 import JSONText
 import StorageEngine
 
@@ -34,16 +33,12 @@ enum AccountRows {
     return key.bytes
   }
 
-  static func bytes(_ value: some Encodable) throws -> [UInt8] {
-    Array(try JSONEncoder.stable().encode(value))
-  }
-
   static func value<Value: Decodable>(
     _ bytes: [UInt8],
     as type: Value.Type = Value.self
   ) throws(CorruptDataError) -> Value {
     do {
-      return try JSONDecoder().decode(type, from: Data(bytes))
+      return try type.init(decodingJSON: bytes)
     } catch {
       throw CorruptDataError("a row of Auth is not a \(type)")
     }

@@ -1,7 +1,7 @@
 import AuthAccounts
-import Foundation
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import NIOCore
 import StatusCodes
 
@@ -14,7 +14,7 @@ struct AuthCall: Sendable {
   let project: String?
   /// True if the request has an administrator's credentials.
   let isAdmin: Bool
-  private let bytes: Data
+  private let bytes: [UInt8]
 
   /// Reads the body of a request.
   init(_ request: Request, route: AuthRoute, isAdmin: Bool) async throws {
@@ -23,7 +23,7 @@ struct AuthCall: Sendable {
     project = route.project
     self.isAdmin = isAdmin
     let bytesMax = route.method == "batchCreate" ? Self.batchBytesMax : Self.bodyBytesMax
-    bytes = Data(try await request.wholeBody(upTo: bytesMax).readableBytesView)
+    bytes = Array(try await request.wholeBody(upTo: bytesMax).readableBytesView)
   }
 
   /// Decodes the body; an empty body is an empty object.
@@ -32,7 +32,10 @@ struct AuthCall: Sendable {
   /// Decodes the body of a method whose members have other types than those of most methods.
   func decoded<Body: Decodable>() throws(AuthError) -> Body {
     do {
-      return try JSONDecoder().decode(Body.self, from: bytes.isEmpty ? Data("{}".utf8) : bytes)
+      return try Body(
+        decodingJSON: bytes.isEmpty ? Array("{}".utf8) : bytes,
+        valuesMax: method == "batchCreate" ? Self.batchValuesMax : .max
+      )
     } catch let DecodingError.typeMismatch(_, context) {
       throw Self.malformed(context.codingPath)
     } catch let DecodingError.valueNotFound(_, context) {
@@ -40,16 +43,17 @@ struct AuthCall: Sendable {
     } catch let DecodingError.keyNotFound(key, context) {
       throw Self.malformed(context.codingPath + [key])
     } catch {
+      let reason = (error as? JSONSyntaxError).map { ": \($0.reason) at byte \($0.offset)" }
       throw AuthError(
         .invalidArgument,
-        "Invalid JSON payload received. The body is not a JSON object.",
+        "Invalid JSON payload received. The body is not a JSON object\(reason ?? "").",
         reason: "badRequest"
       )
     }
   }
 
   /// The body as text; empty if it is not UTF-8.
-  var text: String { String(data: bytes, encoding: .utf8) ?? "" }
+  var text: String { String(validating: bytes, as: UTF8.self) ?? "" }
 
   private static func malformed(_ path: [any CodingKey]) -> AuthError {
     let name = path.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }
@@ -66,6 +70,10 @@ struct AuthCall: Sendable {
 
   /// Large enough for a batch of a thousand users with claims and several providers.
   private static let batchBytesMax = 10 << 20
+  /// The maximum number of values in a batch, a hundred for each user.
+  ///
+  /// Without a bound, millions of empty objects keep a shared thread for most of a second.
+  private static let batchValuesMax = 100 * AuthService.batchMax
   /// Large enough for all other requests, of which those with a thousand ids are the longest.
   private static let bodyBytesMax = 256 << 10
 }

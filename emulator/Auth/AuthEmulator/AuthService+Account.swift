@@ -112,7 +112,7 @@ extension AuthService {
     response.set("emailVerified", user.emailVerified ?? false)
     response.set("displayName", user.displayName)
     response.set("photoUrl", user.photoUrl)
-    response.set("providerUserInfo", json: try Self.encoded(user.providerUserInfo ?? []))
+    response.set("providerUserInfo", json: try (user.providerUserInfo ?? []).jsonBytes())
     if update.email != nil, user.email != before.email { response.set("newEmail", user.email) }
     if let session, revokes || body.returnSecureToken ?? false {
       let issued = try await tokens.issue(
@@ -134,7 +134,7 @@ extension AuthService {
   static func json(_ kind: String, users: [UserAccount]) throws -> Response {
     var response = JSONObjectText()
     response.set("kind", "identitytoolkit#\(kind)Response")
-    if !users.isEmpty { response.set("users", json: try encoded(users)) }
+    if !users.isEmpty { response.set("users", json: try users.jsonBytes()) }
     return json(response)
   }
 }

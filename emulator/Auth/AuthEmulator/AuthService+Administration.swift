@@ -1,6 +1,5 @@
 import AuthAccounts
 import DocumentModel
-import Foundation
 import HTTPMessages
 import HTTPSupport
 import JSONText
@@ -21,7 +20,7 @@ extension AuthService {
     }
     var response = JSONObjectText()
     response.set("kind", "identitytoolkit#DownloadAccountResponse")
-    response.set("users", json: try Self.encoded(Array(users.prefix(size))))
+    response.set("users", json: try Array(users.prefix(size)).jsonBytes())
     if users.count > size { response.set("nextPageToken", users[size - 1].localId) }
     return Self.json(response)
   }
@@ -56,7 +55,7 @@ extension AuthService {
     }
     var response = JSONObjectText()
     response.set("recordsCount", "\(count)")
-    if returnsUsers { response.set("userInfo", json: try Self.encoded(users)) }
+    if returnsUsers { response.set("userInfo", json: try users.jsonBytes()) }
     return Self.json(response)
   }
 
@@ -228,12 +227,6 @@ extension AuthService {
       return settings
     }
     return try .json(encoding: settings)
-  }
-
-  // MARK: - JSON
-
-  static func encoded(_ value: some Encodable) throws -> [UInt8] {
-    Array(try JSONEncoder.stable().encode(value))
   }
 
   /// The most users of one request.

@@ -235,7 +235,7 @@ extension AuthService {
     }
     var response = Self.response("SetAccountInfo", user)
     response.set("emailVerified", true)
-    response.set("providerUserInfo", json: try Self.encoded(user.providerUserInfo ?? []))
+    response.set("providerUserInfo", json: try (user.providerUserInfo ?? []).jsonBytes())
     return Self.json(response)
   }
 
@@ -275,8 +275,8 @@ extension AuthService {
         if user.emailLinkSignin == true { methods.append("emailLink") }
       }
     }
-    response.set("allProviders", json: try Self.encoded(providers))
-    response.set("signinMethods", json: try Self.encoded(methods))
+    response.set("allProviders", json: try providers.jsonBytes())
+    response.set("signinMethods", json: try methods.jsonBytes())
     return Self.json(response)
   }
 }

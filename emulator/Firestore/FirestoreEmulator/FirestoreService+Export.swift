@@ -1,9 +1,9 @@
 package import DocumentModel
-import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
 import Identity
+import JSONText
 import NIOCore
 import StatusCodes
 
@@ -50,7 +50,7 @@ extension FirestoreService {
 
   private func exportRequest(project: String, _ body: ByteBuffer) throws -> ExportRequest {
     // A decoding error is always the client's fault.
-    guard let sent = try? JSONDecoder().decode(ExportBody.self, from: Data(body.readableBytesView))
+    guard let sent = try? ExportBody(decodingJSON: body.readableBytesView)
     else {
       throw StatusError.invalidArgument(
         "The body must be {\"database\": \"projects/\(project)/databases/(default)\", "

@@ -1,9 +1,9 @@
 import DocumentModel
 import DocumentStore
-import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import NIOCore
 import SecurityRules
 import StatusCodes
@@ -22,7 +22,7 @@ extension FirestoreService {
   func loadRules(_ scope: RulesPolicy.Scope, _ body: ByteBuffer) throws -> Response {
     guard let rules else { throw StatusError(.unimplemented, "This store takes no rules.") }
     // A decoding error is always the client's fault.
-    guard let sent = try? JSONDecoder().decode(RulesBody.self, from: Data(body.readableBytesView)),
+    guard let sent = try? RulesBody(decodingJSON: body.readableBytesView),
       let file = sent.rules.files.first, sent.rules.files.count == 1
     else {
       throw StatusError.invalidArgument(

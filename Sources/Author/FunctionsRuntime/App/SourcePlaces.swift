@@ -1,3 +1,5 @@
+import JSONText
+
 #if !canImport(Darwin) && canImport(Runtime)
   #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -86,7 +88,7 @@
       }
       guard pclose(pipe) == 0,
         // The output of another version of the tool is as good as none.
-        let resolved = try? JSONDecoder().decode([Resolved].self, from: json)
+        let resolved = try? [Resolved](decodingJSON: json)
       else { return [] }
       return resolved.flatMap { $0.Symbol ?? [] }
     }

@@ -3,12 +3,6 @@ package import DocumentModel
 import FunctionLogs
 package import Logging
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A log handler that writes each message as a line of JSON, for Hearth or Cloud Logging.
 ///
 /// Each line carries the id of the invocation in whose task the message was logged, regardless of
@@ -59,24 +53,17 @@ package struct WorkerLogHandler: LogHandler {
       executionID: RunningInvocation.current?.id,
       metadata: all.isEmpty ? nil : all.mapValues { Self.bounded($0.description) }
     )
-    let encoder = JSONEncoder.stable()
     do {
       let trace = RunningInvocation.current?.trace
       if case .hearth = form { line.trace = trace?.traceID }
       let json =
         switch form {
-        case .hearth: try encoder.encode(line)
+        case .hearth: try line.jsonBytes()
         case .cloudLogging(let project, let now):
-          try encoder.encode(
-            CloudLogLine(
-              line,
-              time: now().description,
-              trace: trace,
-              project: project
-            )
-          )
+          try CloudLogLine(line, time: now().description, trace: trace, project: project)
+            .jsonBytes()
         }
-      write(Array(json) + [UInt8(ascii: "\n")])
+      write(json + [UInt8(ascii: "\n")])
     } catch {
       preconditionFailure("a log line holds only strings: \(error)")
     }

@@ -1,12 +1,7 @@
 import HTTPSupport
 import Identity
+import JSONText
 import Logging
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The settings that a worker process reads once from its flags and its environment.
 struct WorkerSettings: Sendable, Equatable {
@@ -118,7 +113,7 @@ struct WorkerSettings: Sendable, Equatable {
   }
 
   private static func decoded<T: Decodable>(_ type: T.Type, _ json: String?) -> T? {
-    json.flatMap { try? JSONDecoder().decode(type, from: Data($0.utf8)) }
+    json.flatMap { try? type.init(decodingJSON: $0.utf8) }
   }
 
   private static func signature(_ text: String) throws(InvalidSettingsError) -> FunctionSignature {

@@ -4,12 +4,6 @@ import Identity
 import Manifests
 import OutboundHTTP
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A client for the hub of a running suite, used by a worker that was started by hand.
 struct HubClient: Sendable {
   /// The hub's address in the form `host:port`.
@@ -49,7 +43,7 @@ struct HubClient: Sendable {
     if let function { url += "?function=\(function)" }
     let response = try await http.send(OutboundRequest(url: url, headers: headers))
     guard response.isSuccess else { throw RefusalError(response.status, response.text) }
-    return try JSONDecoder().decode([String: String].self, from: Data(response.body))
+    return try [String: String](decodingJSON: response.body)
   }
 
   /// Registers the worker and returns when the suite ends the registration.
@@ -63,7 +57,7 @@ struct HubClient: Sendable {
       method: "POST",
       url: "http://\(address)/hearth/v1/workers",
       headers: headers,
-      body: Array(try JSONEncoder.stable().encode(registration)),
+      body: try registration.jsonBytes(),
       timeout: nil
     )
     let response = try await http.stream(request)
@@ -72,7 +66,7 @@ struct HubClient: Sendable {
       throw RefusalError(response.status, text)
     }
     for try await line in response.body.lines() {
-      await onLine(try JSONDecoder().decode(WorkerLine.self, from: Data(line.utf8)))
+      await onLine(try WorkerLine(decodingJSON: line.utf8))
     }
   }
 

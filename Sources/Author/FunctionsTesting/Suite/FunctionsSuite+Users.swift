@@ -2,12 +2,6 @@ import FunctionsRuntime
 import JSONText
 import OutboundHTTP
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A user who has signed in to a suite.
 public struct SignedInUser: Sendable, Hashable {
   /// The user's id.
@@ -72,7 +66,7 @@ extension FunctionsSuite {
         var error: Detail
       }
       // A body that is not JSON is shown as it is.
-      let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
+      let failure = try? Failure(decodingJSON: response.body)
       throw FunctionsTestingError(.authRefused, failure?.error.message ?? response.text)
     }
     struct Reply: Decodable {
@@ -80,7 +74,7 @@ extension FunctionsSuite {
       var idToken: String
       var refreshToken: String
     }
-    let reply = try JSONDecoder().decode(Reply.self, from: Data(response.body))
+    let reply = try Reply(decodingJSON: response.body)
     return SignedInUser(
       uid: reply.localId,
       idToken: reply.idToken,

@@ -1,7 +1,7 @@
 import DocumentModel
-import Foundation
 import HTTPMessages
 import HTTPSupport
+import JSONText
 import NIOCore
 import StatusCodes
 import TriggerDelivery
@@ -89,7 +89,7 @@ extension ControlAPI {
   {
     let bytes = try await request.wholeBody(upTo: 64 << 10)
     do {
-      return try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+      return try Body(decodingJSON: bytes.readableBytesView)
     } catch {
       throw StatusError.invalidArgument("The body must be JSON like \(example).")
     }

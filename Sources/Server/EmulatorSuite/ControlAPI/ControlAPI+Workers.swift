@@ -1,5 +1,4 @@
 import Deployment
-import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
@@ -30,10 +29,7 @@ extension ControlAPI {
     let body = try await request.wholeBody(upTo: Self.registrationBytesMax)
     let registration: WorkerRegistration
     do {
-      registration = try JSONDecoder().decode(
-        WorkerRegistration.self,
-        from: Data(body.readableBytesView)
-      )
+      registration = try WorkerRegistration(decodingJSON: body.readableBytesView)
     } catch {
       throw StatusError.invalidArgument("A worker's registration has pid, port and manifest.")
     }
@@ -65,7 +61,7 @@ extension ControlAPI {
       do {
         try await client.whileConnected {
           try await hold(worker, id) { line in
-            try await write(ByteBuffer(bytes: try JSONEncoder.stable().encode(line) + [0x0A]))
+            try await write(ByteBuffer(bytes: try line.jsonBytes() + [0x0A]))
           }
         }
       } catch {

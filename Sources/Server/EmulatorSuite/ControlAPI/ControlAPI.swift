@@ -5,7 +5,6 @@ import DocumentStore
 import Events
 import FirestoreEmulator
 import FlowControl
-import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
@@ -159,7 +158,7 @@ struct ControlAPI: Sendable {
   static func line(_ value: any Encodable) -> ByteBuffer {
     // Encoding strings, numbers and Booleans never fails; a value that cannot be encoded is left
     // out.
-    ByteBuffer(bytes: ((try? JSONEncoder.stable().encode(value)) ?? Data()) + [0x0A])
+    ByteBuffer(bytes: ((try? value.jsonBytes()) ?? []) + [0x0A])
   }
 
   /// The maximum number of past log lines in a response.

@@ -4,6 +4,7 @@ import Foundation
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
+import JSONText
 import Logging
 import NIOCore
 import StatusCodes
@@ -109,7 +110,7 @@ struct DataTransfer: Sendable {
   ) async throws -> Body {
     let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
     do {
-      return try JSONDecoder().decode(Body.self, from: Data(body.readableBytesView))
+      return try Body(decodingJSON: body.readableBytesView)
     } catch {
       throw StatusError.invalidArgument("The body must be JSON like \(example).")
     }

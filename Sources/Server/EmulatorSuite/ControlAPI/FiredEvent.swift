@@ -3,7 +3,6 @@ import DocumentModel
 import Events
 import FirestoreProtos
 import FirestoreWire
-import Foundation
 import JSONText
 import StatusCodes
 import SwiftProtobuf
@@ -27,7 +26,7 @@ struct FiredEvent {
       )
     }
     // What is no string is no path either.
-    let slashed = (try? JSONDecoder().decode(String.self, from: Data(text))) ?? ""
+    let slashed = (try? String(decodingJSON: text)) ?? ""
     let path = ResourcePath(slashSeparated: slashed)
     guard path.isDocument, !path.segments.contains("") else {
       throw StatusError.invalidArgument(

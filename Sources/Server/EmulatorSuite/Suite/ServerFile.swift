@@ -24,11 +24,10 @@ package enum ServerFile {
     hasLocator: Bool = true,
     version: String
   ) async throws -> [String] {
-    let encoder = JSONEncoder.stable()
     let server = URL(filePath: path(folder: folder))
     var secret = description
     secret.token = token
-    try write(encoder.encode(secret), to: server, isPrivate: true)
+    try write(Data(secret.jsonBytes()), to: server, isPrivate: true)
     guard let hub = description.services["hub"] else { return [] }
     let pointer = try HubToken.pointer(serverFile: server.path)
     let pointerPath = HubToken.pointerPath(host: hub.host, port: hub.port)
@@ -40,7 +39,7 @@ package enum ServerFile {
     var conveniences = [(pointer, URL(filePath: pointerPath))]
     let old = self.locator(project: description.project)
     if hasLocator, await !isOfRunningSuite(old, besides: hub) {
-      conveniences.append((try encoder.encode(locator), locatorURL(project: description.project)))
+      conveniences.append((Data(try locator.jsonBytes()), locatorURL(project: description.project)))
     }
     // They may belong to another user, or the disk is full; then commands need the hub's address.
     return conveniences.compactMap { data, url in
@@ -74,7 +73,7 @@ package enum ServerFile {
   package static func read(folder: String) -> SuiteDescription? {
     // A missing and a malformed file both mean that there is no suite here.
     guard let data = try? Data(contentsOf: URL(filePath: path(folder: folder))) else { return nil }
-    return try? JSONDecoder().decode(SuiteDescription.self, from: data)
+    return try? SuiteDescription(decodingJSON: data)
   }
 
   /// Returns the descriptions of the ephemeral suites that do without a data folder.
@@ -115,7 +114,7 @@ package enum ServerFile {
 
   private static func locator(project: String) -> Locator? {
     guard let data = try? Data(contentsOf: locatorURL(project: project)) else { return nil }
-    return try? JSONDecoder().decode(Locator.self, from: data)
+    return try? Locator(decodingJSON: data)
   }
 
   private static func write(_ data: Data, to url: URL, isPrivate: Bool = false) throws {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import AuthAccounts
-import Foundation
 import JSONText
 
 /// `hearth auth`: shows and changes the users of the suite's Auth service.
@@ -94,7 +93,7 @@ struct Auth: AsyncParsableCommand {
       users = Array(users.prefix(limit))
       if json {
         for user in users {
-          let text = try JSONEncoder.stable().encode(user.redacted)
+          let text = try user.redacted.jsonBytes()
           Terminal.print(json: String(decoding: text, as: UTF8.self))
         }
         return

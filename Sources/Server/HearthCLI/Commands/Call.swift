@@ -145,7 +145,7 @@ struct Call: AsyncParsableCommand {
         "/hearth/v1/logs?trace=\(trace.id)&level=error&function=\(name.percentEncoded)"
       )
       for line in (lines ?? []).split(separator: UInt8(ascii: "\n")) {
-        guard let entry = try? JSONDecoder().decode(FunctionLogEntry.self, from: Data(line)),
+        guard let entry = try? FunctionLogEntry(decodingJSON: line),
           let error = entry.metadata["error"]
         else { continue }
         let place = entry.metadata["place"].map { "\nthrown at \($0)" } ?? ""
@@ -199,7 +199,7 @@ struct Call: AsyncParsableCommand {
     guard let claims else {
       return try UnsignedTokenIssuer.issue(uid: user, project: description.project)
     }
-    let fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
+    let fields = try MapValue(decodingJSON: claims.utf8)
     return try UnsignedTokenIssuer.issue(uid: user, project: description.project, claims: fields)
   }
 

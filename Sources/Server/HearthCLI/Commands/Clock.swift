@@ -1,6 +1,6 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
+import JSONText
 
 /// `hearth clock`: the suite's time.
 struct Clock: AsyncParsableCommand {
@@ -65,12 +65,17 @@ struct Clock: AsyncParsableCommand {
     func run() async throws {
       let client = try await suite.connect()
       let seconds = TimeSpan.seconds(amount)
-      let jump: [String: Any] = seconds.map { ["advanceSeconds": $0 as Any] } ?? ["to": amount]
+      let jump: JSONValue =
+        seconds.map { ["advanceSeconds": .number($0)] } ?? ["to": .string(amount)]
       let start = try await client.get("/hearth/v1/clock", as: ClockDescription.self).aheadSeconds
-      let body = Array(try JSONSerialization.data(withJSONObject: jump))
       let reply = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
         group.addTask {
-          try await client.data("POST", "/hearth/v1/clock", body: body, timeout: .seconds(86_400))
+          try await client.data(
+            "POST",
+            "/hearth/v1/clock",
+            body: jump.bytes,
+            timeout: .seconds(86_400)
+          )
         }
         group.addTask {
           await report(client, from: start, seconds)
@@ -80,9 +85,7 @@ struct Clock: AsyncParsableCommand {
         while let ended = try await group.next() { if let ended { return ended } }
         return []
       }
-      Terminal.print(
-        Clock.text(try JSONDecoder().decode(ClockDescription.self, from: Data(reply)))
-      )
+      Terminal.print(Clock.text(try ClockDescription(decodingJSON: reply)))
     }
 
     /// Prints the progress of the jump every few seconds, until cancelled.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
+import JSONText
 
 /// `hearth deploy`: builds the functions and switches to the new version.
 struct Deploy: AsyncParsableCommand {
@@ -46,7 +46,7 @@ struct Deploy: AsyncParsableCommand {
       path += "&only=\(names.joined(separator: ",").percentEncoded)"
     }
     try await client.lines("POST", path) { line in
-      let line = try JSONDecoder().decode(DeployLine.self, from: Data(line.utf8))
+      let line = try DeployLine(decodingJSON: line.utf8)
       if line.kind == .progress { Terminal.note(line.text) } else { outcome = line }
     }
     switch outcome?.kind {

@@ -2,6 +2,7 @@ import ArgumentParser
 import DocumentModel
 import EmulatorSuite
 import Foundation
+import JSONText
 import OutboundHTTP
 
 /// `hearth enqueue`: gives a task to a function's queue.
@@ -90,15 +91,12 @@ struct Enqueue: AsyncParsableCommand {
       url: "http://\(tasks.host):\(tasks.port)/v2/\(name)/tasks",
       headers: ["content-type": "application/json"]
     )
-    request.body = Array(
-      try JSONSerialization.data(
-        withJSONObject: ["task": try await body(data, queue: name, client)]
-      )
-    )
+    let body: JSONValue = ["task": .object(try await newTask(data, queue: name, client))]
+    request.body = body.bytes
     let response = try await OutboundClient().send(request)
     guard response.isSuccess else { throw ControlClient.failure(response.status, response.body) }
     guard !json else { return Terminal.print(json: response.body) }
-    let created = try JSONDecoder().decode(Created.self, from: Data(response.body))
+    let created = try Created(decodingJSON: response.body)
     let id = created.name.split(separator: "/").last.map(String.init) ?? created.name
     let due = delay == nil && time == nil ? "" : ", due \(created.scheduleTime)"
     let isNull = String(decoding: data, as: UTF8.self) == "null"
@@ -115,25 +113,26 @@ struct Enqueue: AsyncParsableCommand {
   }
 
   /// Returns the task to create, in the form of Cloud Tasks.
-  private func body(
+  private func newTask(
     _ data: [UInt8],
     queue name: String,
     _ client: ControlClient
-  ) async throws -> [String: Any] {
+  ) async throws -> [String: JSONValue] {
     let payload = Data(Array(#"{"data":"#.utf8) + data + Array("}".utf8))
-    var task: [String: Any] = [
+    var task: [String: JSONValue] = [
       "httpRequest": [
-        "headers": ["Content-Type": "application/json"], "body": payload.base64EncodedString(),
+        "headers": ["Content-Type": "application/json"],
+        "body": .string(payload.base64EncodedString()),
       ]
     ]
-    if let id = self.task { task["name"] = "\(name)/tasks/\(id)" }
+    if let id = self.task { task["name"] = .string("\(name)/tasks/\(id)") }
     if let delay, let seconds = TimeSpan.seconds(delay) {
       let now = try await client.get("/hearth/v1/clock", as: ClockDescription.self).now
       guard let now = Timestamp(now) else { throw CommandError("The suite has no time: \(now)") }
       let due = Timestamp(microseconds: now.microseconds + Int64(seconds * 1_000_000))
-      task["scheduleTime"] = due.description
+      task["scheduleTime"] = .string(due.description)
     }
-    if let time { task["scheduleTime"] = time }
+    if let time { task["scheduleTime"] = .string(time) }
     return task
   }
 
@@ -156,7 +155,7 @@ struct Enqueue: AsyncParsableCommand {
     )
     guard response.isSuccess else { throw ControlClient.failure(response.status, response.body) }
     struct Figures: Decodable {}
-    let queues = try JSONDecoder().decode([String: Figures].self, from: Data(response.body))
+    let queues = try [String: Figures](decodingJSON: response.body)
     let (start, end) = ("queue:\(project)-", "-\(queue)")
     let locations = queues.keys.filter { $0.hasPrefix(start) && $0.hasSuffix(end) }
       .map { $0.dropFirst(start.count).dropLast(end.count) }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
+import JSONText
 
 extension Events {
   /// The options that select one event by its ID, or all events of a state and function.
@@ -48,6 +48,6 @@ extension ControlClient {
   /// Requests an action on many events and returns the number of affected events.
   func count(_ path: String) async throws -> Int {
     let reply = try await data("POST", path, timeout: .seconds(600))
-    return try JSONDecoder().decode(EventCount.self, from: Data(reply)).count
+    return try EventCount(decodingJSON: reply).count
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import JSONText
 
 extension Events {
   /// `hearth events show`.
@@ -31,7 +32,7 @@ extension Events {
         Terminal.print(json: body)
         return
       }
-      let event = try JSONDecoder().decode(EventDescription.self, from: Data(body))
+      let event = try EventDescription(decodingJSON: body)
       Terminal.print(Self.text(event))
       let chain = try await causes(of: event, client)
       guard !chain.isEmpty else { return }

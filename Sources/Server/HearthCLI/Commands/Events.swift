@@ -1,7 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
 import Identifiers
+import JSONText
 
 extension ControlClient {
   /// Returns a sentence on the events that wait for the first deployment; nil if there are none.
@@ -67,7 +67,7 @@ struct Events: AsyncParsableCommand {
       if let state { query += "&state=\(state.percentEncoded)" }
       if let function { query += "&function=\(function.percentEncoded)" }
       let body = try await client.data("GET", "/hearth/v1/events\(query)")
-      let events = try JSONDecoder().decode([EventDescription].self, from: Data(body))
+      let events = try [EventDescription](decodingJSON: body)
       // A function that is not deployed any more may still have events.
       if events.isEmpty, let function { try await FunctionNames(client).check([function]) }
       guard !json else { return Terminal.print(json: body) }

@@ -79,7 +79,7 @@ extension TransferSummary {
 extension ControlClient {
   /// Starts an export or import and waits until it ends, for up to a day.
   func transfer(_ path: String, _ order: some Encodable) async throws -> TransferSummary {
-    let body = Array(try JSONEncoder.stable().encode(order))
+    let body = try order.jsonBytes()
     let reply: [UInt8]
     do {
       reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
@@ -88,7 +88,7 @@ extension ControlClient {
       if failure.code == .usage { failure.code = .failed }
       throw failure
     }
-    return try JSONDecoder().decode(TransferSummary.self, from: Data(reply))
+    return try TransferSummary(decodingJSON: reply)
   }
 }
 

@@ -1,7 +1,6 @@
 import JSONText
 import ArgumentParser
 import EmulatorSuite
-import Foundation
 
 /// `hearth faults`: delivers events with the faults that occur in production.
 struct Faults: AsyncParsableCommand {
@@ -38,7 +37,7 @@ struct Faults: AsyncParsableCommand {
     func run() async throws {
       let body = try await suite.connect().data("GET", "/hearth/v1/faults")
       guard !json else { return Terminal.print(json: body) }
-      let plan = try JSONDecoder().decode(Plan?.self, from: Data(body))
+      let plan = try Plan?(decodingJSON: body)
       Terminal.print(plan?.text ?? "No faults are set; `hearth faults set` sets some.")
     }
 
@@ -112,7 +111,7 @@ struct Faults: AsyncParsableCommand {
       _ = try await client.data(
         "PUT",
         "/hearth/v1/faults",
-        body: Array(try JSONEncoder.stable().encode(order))
+        body: try order.jsonBytes()
       )
       Terminal.print("Faults are set; --seed \(seed) repeats them.")
     }

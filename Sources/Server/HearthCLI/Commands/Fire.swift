@@ -95,7 +95,7 @@ struct Fire: AsyncParsableCommand {
       "/hearth/v1/functions/\(name.percentEncoded)/fire",
       body: Array("{\(members.joined(separator: ","))}".utf8)
     )
-    let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
+    let outcome = try FireOutcome(decodingJSON: reply)
     guard outcome.succeeded else {
       let error = (outcome.error ?? "no reason given")
         .trimmingCharacters(in: .whitespacesAndNewlines)

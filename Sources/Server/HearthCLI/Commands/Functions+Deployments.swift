@@ -1,7 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
 import Identifiers
+import JSONText
 
 /// Deployment history: listing deployments, rolling back, and deleting functions.
 extension Functions {
@@ -28,7 +28,7 @@ extension Functions {
         Terminal.print(json: body)
         return
       }
-      let deployments = try JSONDecoder().decode([DeploymentDescription].self, from: Data(body))
+      let deployments = try [DeploymentDescription](decodingJSON: body)
       guard !deployments.isEmpty else {
         Terminal.print("Nothing is deployed yet; `hearth deploy` builds and deploys.")
         return
@@ -70,7 +70,7 @@ extension Functions {
       if let id { try await Self.check(id, client) }
       let to = id.map { "?to=\($0.percentEncoded)" } ?? ""
       let reply = try await client.data("POST", "/hearth/v1/deployments/rollback\(to)")
-      let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
+      let now = try DeploymentDescription(decodingJSON: reply)
       Terminal.printLine("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
       for effect in now.effects ?? [] { Terminal.printLine(effect) }
     }
@@ -111,7 +111,7 @@ extension Functions {
       try await FunctionNames(client).check(names)
       let list = names.joined(separator: ",").percentEncoded
       let reply = try await client.data("DELETE", "/hearth/v1/functions?names=\(list)")
-      let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
+      let now = try DeploymentDescription(decodingJSON: reply)
       let rest = now.functions.isEmpty ? "nothing" : now.functions.joined(separator: ", ")
       Terminal.printLine("Deleted \(names.joined(separator: ", ")). Served now: \(rest).")
       for effect in now.effects ?? [] { Terminal.printLine(effect) }

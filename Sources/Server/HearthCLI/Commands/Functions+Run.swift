@@ -1,6 +1,6 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
+import JSONText
 
 extension Functions {
   /// `hearth functions run`.
@@ -30,10 +30,7 @@ extension Functions {
         throw CommandError("\(name) has no schedule: \(Call.invocationHint(function))")
       }
       let path = "/hearth/v1/functions/\(name.percentEncoded)/run"
-      let reply = try JSONDecoder().decode(
-        Reply.self,
-        from: Data(try await client.data("POST", path))
-      )
+      let reply = try Reply(decodingJSON: try await client.data("POST", path))
       Terminal.printLine("\(name) runs as event \(reply.id); see `hearth events show \(reply.id)`")
     }
   }

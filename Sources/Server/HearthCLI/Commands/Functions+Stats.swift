@@ -1,6 +1,5 @@
 import ArgumentParser
 import EmulatorSuite
-import Foundation
 import JSONText
 
 extension Functions {
@@ -41,7 +40,7 @@ extension Functions {
         stats = stats.filter { names.contains($0.name) }
       }
       guard !json else {
-        let text = try JSONEncoder.stable().encode(stats)
+        let text = try stats.jsonBytes()
         return Terminal.print(json: String(decoding: text, as: UTF8.self))
       }
       if let waiting = try await client.eventsBeforeDeployment() { Terminal.note(waiting) }

@@ -3,6 +3,7 @@ import EmulatorSuite
 import Foundation
 import FunctionLogs
 import Identifiers
+import JSONText
 import Logging
 
 /// `hearth logs`, also `hearth functions logs`: prints the log lines of functions.
@@ -86,7 +87,7 @@ struct Logs: AsyncParsableCommand {
     try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
       isEmpty = false
       guard !json else { return Terminal.print(json: line) }
-      let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
+      let entry = try FunctionLogEntry(decodingJSON: line.utf8)
       // The log's times are UTC, and so is the day.
       let today = String(Date().formatted(.iso8601).prefix(10))
       Terminal.print(safe: LogLine(entry).text(colored: false, today: today))

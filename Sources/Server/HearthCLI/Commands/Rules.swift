@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmulatorSuite
 import Foundation
+import JSONText
 import OutboundHTTP
 import SecurityRules
 
@@ -266,7 +267,7 @@ struct Rules: AsyncParsableCommand {
       guard !json else { return Terminal.print(json: body) }
       guard let html else {
         return Terminal.print(
-          Self.text(try JSONDecoder().decode(CoverageSummary.self, from: Data(body)))
+          Self.text(try CoverageSummary(decodingJSON: body))
         )
       }
       do { try Data(body).write(to: URL(filePath: html), options: .atomic) } catch {

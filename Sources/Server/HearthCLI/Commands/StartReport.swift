@@ -74,7 +74,7 @@ struct StartReport: Sendable {
 
   private static func line(_ suite: SuiteDescription) -> String {
     // Encoding a description of strings and numbers never fails.
-    return (try? JSONEncoder.stable().encode(suite)).map { String(decoding: $0, as: UTF8.self) }
+    return (try? suite.jsonBytes()).map { String(decoding: $0, as: UTF8.self) }
       ?? ""
   }
 

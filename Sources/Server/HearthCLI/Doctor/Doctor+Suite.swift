@@ -1,6 +1,6 @@
 import Deployment
 import EmulatorSuite
-import Foundation
+import JSONText
 import Manifests
 import OutboundHTTP
 
@@ -63,7 +63,7 @@ extension Doctor {
       )
     )
     guard response.isSuccess,
-      let file = try JSONDecoder().decode(Reply.self, from: Data(response.body)).rules.files.first
+      let file = try Reply(decodingJSON: response.body).rules.files.first
     else {
       return Finding(
         "security rules",

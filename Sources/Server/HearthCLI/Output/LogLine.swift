@@ -61,7 +61,7 @@ struct LogLine: Encodable {
 
   private var json: String {
     // Encoding strings never fails.
-    return (try? JSONEncoder.stable().encode(self)).map { String(decoding: $0, as: UTF8.self) }
+    return (try? jsonBytes()).map { String(decoding: $0, as: UTF8.self) }
       ?? message
   }
 

@@ -1,6 +1,5 @@
 import AuthAccounts
 import EmulatorSuite
-import Foundation
 import Identifiers
 import JSONText
 import OutboundHTTP
@@ -55,12 +54,12 @@ struct AuthClient {
     let response = try await http.send(request)
     guard response.isSuccess else {
       // Without JSON in the body, the status is all there is to tell.
-      let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
+      let failure = try? Failure(decodingJSON: response.body)
       throw CommandError(
         failure.map { Self.sentence($0.error.message) } ?? "Auth returned HTTP \(response.status)."
       )
     }
-    return try JSONDecoder().decode(Reply.self, from: Data(response.body))
+    return try Reply(decodingJSON: response.body)
   }
 
   /// Returns the user with an id, or with an address if the text contains @; nil if there is none.

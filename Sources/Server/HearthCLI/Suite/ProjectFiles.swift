@@ -1,6 +1,7 @@
 import EmulatorSuite
 import Foundation
 import Identifiers
+import JSONText
 import LibC
 
 /// The settings of a Firebase project in the `firebase.json` and `.firebaserc` of its folder.
@@ -198,7 +199,7 @@ struct ProjectFiles {
       let data = try Data(contentsOf: URL(filePath: path))
       // It names the place of a mistake, and knows the mistakes that Foundation lets pass.
       try JSONInput.check(Array(data), name: path, remedy: "Correct it.", code: .failed)
-      return try JSONDecoder().decode(File.self, from: data)
+      return try File(decodingJSON: data)
     } catch let error as CommandError {
       throw error
     } catch DecodingError.dataCorrupted {

@@ -2,6 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 import Identity
+import JSONText
 import OutboundHTTP
 
 /// The options through which commands other than `start` find the running suite.
@@ -180,7 +181,7 @@ struct ControlClient {
       return .otherService(note: failure.message)
     }
     guard response.isSuccess,
-      let suite = try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
+      let suite = try? SuiteDescription(decodingJSON: response.body)
     else { return .notHub }
     return .running(suite)
   }
@@ -199,7 +200,7 @@ struct ControlClient {
 
   /// Sends a GET request and decodes the response.
   func get<Reply: Decodable>(_ path: String, as type: Reply.Type) async throws -> Reply {
-    try JSONDecoder().decode(Reply.self, from: Data(try await data("GET", path)))
+    try Reply(decodingJSON: try await data("GET", path))
   }
 
   /// Sends a request and passes on the lines of the response as they arrive.
@@ -244,7 +245,7 @@ struct ControlClient {
       }
       var error: Detail
     }
-    if let error = try? JSONDecoder().decode(ErrorBody.self, from: Data(body)).error {
+    if let error = try? ErrorBody(decodingJSON: body).error {
       let isUsage = error.status == "INVALID_ARGUMENT"
       return CommandError(error.message, isUsage ? .usage : .failed, status: error.status)
     }

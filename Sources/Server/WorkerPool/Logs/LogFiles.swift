@@ -168,7 +168,7 @@ final class LogFiles: Sendable {
     var bytes: [UInt8] = []
     for entry in entries {
       // Encoding strings and dictionaries of strings never fails.
-      guard let line = try? JSONEncoder.stable().encode(entry) else { continue }
+      guard let line = try? entry.jsonBytes() else { continue }
       // Control characters are escaped, so that the file is safe to print in a terminal.
       bytes += Array(ControlCharacters.escapedJSON(String(decoding: line, as: UTF8.self)).utf8)
       bytes.append(0x0A)
@@ -215,7 +215,6 @@ final class LogFiles: Sendable {
   }
 
   private func read(_ limit: Int, bytesMax: Int, of function: String?) -> [FunctionLogEntry] {
-    let decoder = JSONDecoder()
     var newestFirst: [FunctionLogEntry] = []
     var bytes = 0
     var isFull: Bool { newestFirst.count >= limit || bytes > bytesMax }
@@ -223,9 +222,7 @@ final class LogFiles: Sendable {
       guard let content = FileManager.default.contents(atPath: path(index)) else { break }
       for line in content.split(separator: 0x0A).reversed() where !isFull {
         // Skip a line that a crash has truncated.
-        guard let entry = try? decoder.decode(FunctionLogEntry.self, from: Data(line)) else {
-          continue
-        }
+        guard let entry = try? FunctionLogEntry(decodingJSON: line) else { continue }
         guard function == nil || entry.function == function else { continue }
         bytes += entry.memoryBytes
         if bytes <= bytesMax { newestFirst.append(entry) }

@@ -1,11 +1,6 @@
 import DequeModule
 import FunctionLogs
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import JSONText
 
 /// A converter of a worker's output lines to log entries, which drops lines that come too fast.
 struct WorkerOutput {
@@ -111,7 +106,7 @@ struct WorkerOutput {
   private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
     // A line that begins with a brace but is not a `WorkerLogLine` is the function's own output.
     if !isError, line.bytes.first == UInt8(ascii: "{"),
-      let logLine = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
+      let logLine = try? WorkerLogLine(decodingJSON: line.bytes)
     {
       return Entry(
         level: logLine.severity.lowercased(),

@@ -4,12 +4,6 @@ import JSONText
 package import NIOCore
 package import StatusCodes
 
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
-
 extension Response {
   /// Creates a response from a status, header fields and a body.
   package init(
@@ -43,14 +37,12 @@ extension Response {
 
   /// Creates a JSON response from a value; throws the errors of its `encode(to:)`.
   ///
-  /// The default encoder sorts keys and does not escape slashes, so equal values have equal bytes.
+  /// Equal values have equal bytes.
   package static func json(
     encoding value: some Encodable,
-    status: HTTPResponse.Status = .ok,
-    encoder: JSONEncoder? = nil
+    status: HTTPResponse.Status = .ok
   ) throws -> Response {
-    let encoder = encoder ?? .stable()
-    return json(ByteBuffer(bytes: try encoder.encode(value)), status: status)
+    json(ByteBuffer(bytes: try value.jsonBytes()), status: status)
   }
 
   /// Creates a response of plain text.

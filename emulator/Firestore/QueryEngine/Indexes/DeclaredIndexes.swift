@@ -37,7 +37,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
   package init(json: Data) throws(StatusError) {
     let file: File
     do {
-      file = try JSONDecoder().decode(File.self, from: json)
+      file = try File(decodingJSON: json)
     } catch let error as DecodingError {
       throw .invalidArgument("The indexes are malformed: \(Self.complaint(error))")
     } catch {
