@@ -9,15 +9,42 @@ package struct JSONObjectText: Sendable, Hashable {
   package init() {}
 
   /// Creates an object from the members of a JSON text; nil if the text is not an object.
-  package init?(parsing text: String) {
-    guard let members = try? jsonMembersInOrder(of: Array(text.utf8)) else { return nil }
+  package init?(parsing text: String) { self.init(parsing: Array(text.utf8)) }
+
+  /// Creates an object from the members of a JSON text; nil if the text is not an object.
+  package init?(parsing text: [UInt8]) {
+    guard let members = try? jsonMembersInOrder(of: text) else { return nil }
     for (name, value) in members { set(name, json: value) }
   }
 
   package var isEmpty: Bool { names.isEmpty }
 
+  /// The names of the members, in order.
+  package var memberNames: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
+
   /// Returns the JSON text of a member; nil if there is none.
   package subscript(name: String) -> [UInt8]? { values[Array(name.utf8)] }
+
+  /// Returns a member that is a string; nil for any other.
+  package func text(_ name: String) -> String? {
+    self[name].flatMap { try? String(decodingJSON: $0) }
+  }
+
+  /// Returns a member that is a number, rounded toward zero; nil for any other.
+  package func number(_ name: String) -> Int64? {
+    self[name].flatMap { try? Double(decodingJSON: $0) }
+      .flatMap { Int64(exactly: $0.rounded(.towardZero)) }
+  }
+
+  /// Returns a member that is a flag; nil for any other.
+  package func flag(_ name: String) -> Bool? {
+    self[name].flatMap { try? Bool(decodingJSON: $0) }
+  }
+
+  /// Returns a member that is an object; nil for any other.
+  package func object(_ name: String) -> JSONObjectText? {
+    self[name].flatMap { JSONObjectText(parsing: $0) }
+  }
 
   /// Sets a member to JSON text that the caller knows to be valid; nil leaves the object unchanged.
   package mutating func set(_ name: String, json: [UInt8]?) {

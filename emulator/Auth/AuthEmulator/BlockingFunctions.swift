@@ -1,6 +1,5 @@
 import AuthAccounts
 import DocumentModel
-import Foundation
 import Identity
 import Invocation
 import JSONText
@@ -67,7 +66,7 @@ struct BlockingDecision: Sendable {
   /// Reads the response of a function; only the members that `updateMask` names count.
   init(_ body: [UInt8], for event: BlockingEvent) throws(AuthError) {
     guard !body.isEmpty else { return }
-    guard let reply = JSONObjectText(parsing: String(decoding: body, as: UTF8.self)) else {
+    guard let reply = JSONObjectText(parsing: body) else {
       throw AuthError(
         "BLOCKING_FUNCTION_ERROR_RESPONSE : The response of the function is not a JSON object."
       )

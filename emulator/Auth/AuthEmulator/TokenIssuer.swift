@@ -1,7 +1,6 @@
 import AuthAccounts
 import Cryptography
 import DocumentModel
-import Foundation
 import Identifiers
 import Identity
 import JSONText
@@ -108,7 +107,7 @@ struct TokenIssuer: Sendable {
     let user = try require(try find(uid), "USER_NOT_FOUND")
     try Self.requireValid(user, issued: issued)
     let provider = payload["firebase"].flatMap { bytes in
-      JSONObjectText(parsing: String(decoding: bytes, as: UTF8.self))?.text("sign_in_provider")
+      JSONObjectText(parsing: bytes)?.text("sign_in_provider")
     }
     return Verified(user: user, provider: provider ?? "custom", payload: payload)
   }
@@ -162,7 +161,7 @@ struct TokenIssuer: Sendable {
         key: try await store.tokenSecret()
       ),
       let bytes = Base64URL.decode(parts[0]),
-      let content = JSONObjectText(parsing: String(decoding: bytes, as: UTF8.self)),
+      let content = JSONObjectText(parsing: bytes),
       let uid = content.text("uid"), let provider = content.text("provider"),
       content.text("project") == store.project
     else { throw AuthError("INVALID_REFRESH_TOKEN") }
@@ -203,28 +202,5 @@ extension UserAccount {
   /// The provider with which the user would sign in.
   var signInProvider: String {
     providerUserInfo?.first?.providerId ?? (customAuth == true ? "custom" : "anonymous")
-  }
-}
-
-extension JSONObjectText {
-  /// Returns a member that is a string; nil for any other.
-  func text(_ name: String) -> String? {
-    self[name].flatMap { try? JSONDecoder().decode(String.self, from: Data($0)) }
-  }
-
-  /// Returns a member that is a number, rounded toward zero; nil for any other.
-  func number(_ name: String) -> Int64? {
-    self[name].flatMap { try? JSONDecoder().decode(Double.self, from: Data($0)) }
-      .flatMap { Int64(exactly: $0.rounded(.towardZero)) }
-  }
-
-  /// Returns a member that is a flag; nil for any other.
-  func flag(_ name: String) -> Bool? {
-    self[name].flatMap { try? JSONDecoder().decode(Bool.self, from: Data($0)) }
-  }
-
-  /// Returns a member that is an object; nil for any other.
-  func object(_ name: String) -> JSONObjectText? {
-    self[name].flatMap { JSONObjectText(parsing: String(decoding: $0, as: UTF8.self)) }
   }
 }

@@ -1,6 +1,7 @@
 import Events
 import Foundation
 import Identifiers
+import JSONText
 import Manifests
 import StatusCodes
 
@@ -17,16 +18,15 @@ struct FiredCloudEvent {
     for function: String,
     _ trigger: FunctionEndpoint.EventTrigger
   ) throws {
-    let body = try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any]
-    guard let object = body?["event"] as? [String: Any] else {
+    guard let object = JSONObjectText(parsing: json)?.object("event") else {
       throw StatusError.invalidArgument(
         "\(function) waits for events of type \(trigger.eventType): give one with --event FILE, a "
           + #"CloudEvent in JSON such as {"data": {"key": "value"}}."#
       )
     }
     let takesAll = trigger.eventType == "*"
-    guard let type = object["type"] as? String ?? (takesAll ? nil : trigger.eventType),
-      object["type"] == nil || object["type"] is String
+    guard let type = object.text("type") ?? (takesAll ? nil : trigger.eventType),
+      object["type"] == nil || object.text("type") != nil
     else {
       throw StatusError.invalidArgument(
         "The event has no type that is a string; \(function) takes events of "
@@ -40,8 +40,8 @@ struct FiredCloudEvent {
     }
     var data: [UInt8] = []
     if let value = object["data"] {
-      data = Array(try JSONSerialization.data(withJSONObject: value, options: .fragmentsAllowed))
-    } else if let text = object["data_base64"] as? String {
+      data = value
+    } else if let text = object.text("data_base64") {
       guard let bytes = Data(base64Encoded: text) else {
         throw StatusError.invalidArgument("The event's data_base64 is not base64.")
       }
@@ -49,17 +49,17 @@ struct FiredCloudEvent {
     }
     // Filter attributes that the event does not contain are added, so that the filters match.
     var extensions = trigger.eventFilters
-    for (name, value) in object where !Self.attributes.contains(name) {
-      extensions[name] = value as? String ?? "\(value)"
+    for name in object.memberNames where !Self.attributes.contains(name) {
+      extensions[name] = object.text(name) ?? String(decoding: object[name] ?? [], as: UTF8.self)
     }
     event = CloudEvent(
-      id: object["id"] as? String ?? RandomID.make(),
-      source: object["source"] as? String ?? "//hearth/fire",
+      id: object.text("id") ?? RandomID.make(),
+      source: object.text("source") ?? "//hearth/fire",
       type: type,
-      subject: object["subject"] as? String,
-      time: object["time"] as? String ?? Date.now.formatted(.iso8601),
-      dataContentType: object["datacontenttype"] as? String ?? "application/json",
-      dataSchema: object["dataschema"] as? String,
+      subject: object.text("subject"),
+      time: object.text("time") ?? Date.now.formatted(.iso8601),
+      dataContentType: object.text("datacontenttype") ?? "application/json",
+      dataSchema: object.text("dataschema"),
       extensions: extensions,
       data: data
     )
