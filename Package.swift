@@ -624,7 +624,7 @@ func testTargets() -> [Target] {
       and: ["QueryModel"]
     ),
     tests("TaskQueuesTests", and: ["Identifiers"]),
-    tests("TriggerDeliveryTests"),
+    tests("TriggerDeliveryTests", and: ["SQLiteStorage"]),
     tests("VectorEmulatorTests", and: ["StorageEngine"]),
     tests("VectorIndexTests"),
     tests("WebChannelTests", and: ["Logging"]),

@@ -88,7 +88,28 @@ struct DeliveryServiceTests {
     let storage = FaultyStorage()
     storage.failCommits(with: StorageError(.full, "no space left"))
     let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try bench.service.updateFunctions(["f": .schedule("0 * * * *")])
     try await bench.run { bench in await bench.clock.waitForSleepers() }
+    #expect(try await bench.service.administration.list().isEmpty)
+  }
+
+  @Test("A service whose rows wait for room on the disk can be stopped")
+  func stopsWhileRowsWait() async throws {
+    let storage = FaultyStorage()
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.service.waitUntilIdle()
+      let full = StorageError(.full, "no space left")
+      storage.failCommit(after: 1, with: full)
+      storage.failCommits(1000, with: full)
+      try await bench.create("things/a")
+      await invoker.waitForRuns(1)
+      await bench.clock.waitForSleepers()
+    } stopping: { bench in
+      await bench.clock.waitForSleepers(2)
+      bench.clock.advance(by: .seconds(2))
+    }
     #expect(try await bench.service.administration.list().isEmpty)
   }
 

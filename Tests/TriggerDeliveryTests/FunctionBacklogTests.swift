@@ -114,7 +114,7 @@ struct FunctionBacklogTests {
     _ = backlog.add([only], room: room)
     _ = started(&backlog, at: now)
     backlog.noteMore()
-    let request = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    let request = backlog.beginLoad(now: now, bytesMax: room)
     var done = only.delivery
     done.end(.succeeded, nil, now)
     let finished = backlog.finish(done)
@@ -130,7 +130,7 @@ struct FunctionBacklogTests {
   func writtenMeanwhile() {
     var backlog = backlog()
     backlog.noteMore()
-    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    _ = backlog.beginLoad(now: now, bytesMax: room)
     let new = candidate(7)
     let isLeft = backlog.add([new], room: room)
     #expect(isLeft)
@@ -152,7 +152,7 @@ struct FunctionBacklogTests {
     backlog.inserted([candidate(2).delivery])
 
     #expect(Set(backlog.entries.keys) == Set(places(1)))
-    let request = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    let request = backlog.beginLoad(now: now, bytesMax: room)
     #expect(request.position == places(1)[0])
     _ = backlog.apply(
       DeliveryStore.Loaded(candidates: [candidate(2), candidate(3)], position: places(3)[0])
@@ -193,23 +193,40 @@ struct FunctionBacklogTests {
     }
   }
 
-  @Test("What entered behind a run that is lost goes with it, and is read again after it")
-  func lostRun() {
+  @Test("What waits behind a run when its function goes away is read again, and waits behind it")
+  func suspendedBehindRun() {
     var backlog = backlog()
-    _ = backlog.add([candidate(1, document: "a/a")], room: room)
-    _ = started(&backlog, at: now)
-    backlog.drop(where: { _ in true }, andIfRunning: { _ in true })
-    // This dispatcher owns the shard again before the run has ended.
-    backlog.lookAgain(from: nil)
-    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    let all = [candidate(1, document: "a/a"), candidate(2, document: "a/a"), candidate(3)]
+    _ = backlog.add(all, room: room)
+    _ = backlog.start(now: now)
+    backlog.suspend(.init(since: now, until: now.advanced(by: .seconds(60))))
+    #expect(Set(backlog.entries.keys) == Set(places(1)))
+    #expect(backlog.blockedCount == 0 && backlog.heldBytes == 100 && backlog.count == 3)
+    backlog.resume()
+    #expect(backlog.wantsLoad(now: now))
+    _ = backlog.beginLoad(now: now, bytesMax: room)
     _ = backlog.apply(
-      DeliveryStore.Loaded(candidates: [candidate(2, document: "a/a")], position: places(2)[0])
+      DeliveryStore.Loaded(candidates: Array(all[1...2]), position: places(3)[0])
     )
-    backlog.release(places(1)[0], asCrashCandidate: false)
 
-    #expect(backlog.entries.isEmpty && backlog.wantsLoad(now: now))
-    let result = started(&backlog, at: now)
-    #expect(result.isEmpty)
+    let beside = started(&backlog, at: now)
+    #expect(beside == [3])
+    finish(&backlog, all[0])
+    let after = started(&backlog, at: now)
+    #expect(after == [2])
+  }
+
+  @Test("A read that was under way when its function went away brings nothing into memory")
+  func readWhileSuspended() {
+    var backlog = backlog()
+    backlog.noteMore()
+    _ = backlog.beginLoad(now: now, bytesMax: room)
+    backlog.suspend(.init(since: now, until: now.advanced(by: .seconds(60))))
+    _ = backlog.apply(DeliveryStore.Loaded(candidates: [candidate(1)], position: places(1)[0]))
+
+    #expect(backlog.entries.isEmpty)
+    backlog.resume()
+    #expect(backlog.wantsLoad(now: now))
   }
 
   @Test("What a read finds before it is added, because its write is under way, runs once")
@@ -217,7 +234,7 @@ struct FunctionBacklogTests {
     var backlog = backlog()
     _ = backlog.add([candidate(1)], room: 0)
     backlog.inserted([candidate(1).delivery])
-    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    _ = backlog.beginLoad(now: now, bytesMax: room)
     // The rows of 2 and 3 are stored; the row of 4 is not yet.
     _ = backlog.apply(
       DeliveryStore.Loaded(candidates: [1, 2, 3].map { candidate($0) }, position: places(3)[0])
@@ -287,7 +304,7 @@ struct FunctionBacklogTests {
     let hot = (1...10).map { candidate($0, document: "a/hot") }
     _ = backlog.add(hot, room: room)
     backlog.inserted(hot.map(\.delivery))
-    let first = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    let first = backlog.beginLoad(now: now, bytesMax: room)
     #expect(first.lanes.isEmpty)
     let left = hot.dropFirst(4).map(\.delivery)
     let parked = backlog.apply(
@@ -303,7 +320,7 @@ struct FunctionBacklogTests {
     _ = started(&backlog, at: now)
     finish(&backlog, hot[1])
     #expect(backlog.wantsLoad(now: now))
-    let second = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    let second = backlog.beginLoad(now: now, bytesMax: room)
     #expect(second.lanes == [hot[0].delivery.lane])
     _ = backlog.apply(
       DeliveryStore.Loaded(
@@ -348,7 +365,7 @@ struct FunctionBacklogTests {
   func reservation() {
     var backlog = backlog()
     backlog.noteMore()
-    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    _ = backlog.beginLoad(now: now, bytesMax: room)
     backlog.wantReservation()
     let isReservedDuringRead = backlog.reserve()
     #expect(!isReservedDuringRead)

@@ -188,7 +188,6 @@ struct UndeployedTests {
   func window() {
     let now = Timestamp(microseconds: 1_800_000_000_000_000)
     var state = DispatchState(heldBytesMax: 1 << 20, startsByItself: true)
-    state.update(shards: .all)
     let day = Duration.seconds(86_400)
     _ = state.deploy(["f": DispatchLimits(), "g": DispatchLimits()], now: now, keptFor: day)
     for function in ["f", "g"] {

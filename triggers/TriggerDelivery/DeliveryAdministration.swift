@@ -95,8 +95,6 @@ package final class DeliveryAdministration: Sendable {
       for delivery in pending {
         if !isDeployed {
           reasons[delivery.id] = .nothingDeployed
-        } else if !dispatch.shards.contains(Shard(of: delivery)) {
-          reasons[delivery.id] = .otherServer
         } else {
           reasons[delivery.id] = dispatch.backlogs[delivery.id.function]?.waitReason(
             of: delivery,
@@ -244,18 +242,13 @@ package final class DeliveryAdministration: Sendable {
       DeliveryStore.insert(new, into: &batch)
       return new
     }
-    let shards = dispatcher.read { $0.shards }
-    let own = new.filter { shards.contains(Shard(of: $0)) }
-    let others = new.filter { !shards.contains(Shard(of: $0)) }
-    if !others.isEmpty { ShardNotices.tell(others, by: dispatcher.id, in: &batch) }
-    try await writer.write(batch, shards: Set(own.map { Shard(of: $0) }))
+    try await writer.write(batch)
     for delivery in old { settled.forget(delivery) }
-    guard !own.isEmpty else { return new }
     dispatcher.change { dispatch in
       dispatch.change(function) { backlog in
-        backlog.count(by: own.count)
+        backlog.count(by: new.count)
         backlog.noteDue(time)
-        for lane in Set(own.compactMap(\.lane)) { backlog.check(lane) }
+        for lane in Set(new.compactMap(\.lane)) { backlog.check(lane) }
       }
     }
     return new
@@ -306,8 +299,8 @@ package final class DeliveryAdministration: Sendable {
   /// Gives up a delivery.
   ///
   /// A pending delivery becomes dead, a running one is not retried, and a failed or dead one is
-  /// deleted. Throws `NOT_FOUND` for an unknown delivery. Throws `FAILED_PRECONDITION` for a
-  /// delivery that has succeeded or that another dispatcher has claimed.
+  /// deleted. Throws `NOT_FOUND` for an unknown delivery, and `FAILED_PRECONDITION` for a delivery
+  /// that has succeeded.
   package func discard(_ id: DeliveryID) async throws {
     try await reserving(id.function) {
       // The delivery may start or end at any moment. Once it has left the window, its row has its
@@ -341,7 +334,7 @@ package final class DeliveryAdministration: Sendable {
 
   /// Deletes all pending deliveries of a function that do not run.
   func deleteAll(of function: String) async throws {
-    _ = try await endAll(of: function, Dispatcher.discardedText) { _ in true }
+    _ = try await endAll(of: function, Dispatcher.discardedText)
     try await reserving(function) {
       while true {
         let page = try await store.list(
@@ -391,23 +384,12 @@ package final class DeliveryAdministration: Sendable {
   /// Deletes failed and dead deliveries, and the stored events that only they needed.
   private func drop(_ failed: [Delivery]) async throws {
     let batch = try await store.dropping(failed.map(\.id))
-    try await writer.write(batch, shards: [])
+    try await writer.write(batch)
     for delivery in failed { settled.forget(delivery) }
   }
 
-  /// Makes the pending deliveries of an undeployed function dead and returns their number.
-  ///
-  /// Deliveries claimed by other dispatchers stay with their dispatcher.
-  func giveUp(_ function: String, because error: String) async throws -> Int {
-    let shards = dispatcher.read { $0.shards }
-    return try await endAll(of: function, error) { shards.contains(Shard(of: $0)) }
-  }
-
-  private func endAll(
-    of function: String,
-    _ error: String,
-    where isChosen: @escaping @Sendable (Delivery) -> Bool
-  ) async throws -> Int {
+  /// Makes all pending deliveries of a function that do not run dead; returns their number.
+  func endAll(of function: String, _ error: String) async throws -> Int {
     try await reserving(function) {
       let inWindow = dispatcher.read { dispatch in
         dispatch.backlogs[function]?.entries.keys.map { DeliveryID($0, function) } ?? []
@@ -420,7 +402,7 @@ package final class DeliveryAdministration: Sendable {
           function: function,
           limit: Self.discardPageMax,
           scanMax: .max
-        ) { !running.contains($0.id) && isChosen($0) }
+        ) { !running.contains($0.id) }
         try await discardStored(page, error)
         count += page.count
         if page.count < Self.discardPageMax { return count }
@@ -448,10 +430,6 @@ package final class DeliveryAdministration: Sendable {
   }
 
   private func discardStored(_ deliveries: [Delivery], _ error: String) async throws {
-    let shards = Set(deliveries.map { Shard(of: $0) })
-    guard dispatcher.read({ dispatch in shards.allSatisfy { dispatch.shards.contains($0) } }) else {
-      throw StatusError(.failedPrecondition, "Another dispatcher has this event; ask there.")
-    }
     guard let function = deliveries.first?.id.function else { return }
     let time = now()
     var batch = StorageBatch()
@@ -463,7 +441,7 @@ package final class DeliveryAdministration: Sendable {
       DeliveryStore.update(from: old, to: new, hasLaneRows: true, in: &batch)
       if old.isTask { TaskStore.end(queue: function, id: old.subject, at: time, in: &batch) }
     }
-    try await writer.write(batch, shards: shards)
+    try await writer.write(batch)
     settled.note(ended)
     let unanswered = deliveries.count(where: \.isUnanswered)
     dispatcher.change { dispatch in
@@ -489,7 +467,9 @@ package final class DeliveryAdministration: Sendable {
       }
     }
     try await dispatcher.waitUntil {
-      isGranted = dispatcher.quietly { dispatch in dispatch.change(function) { $0.reserve() } }
+      isGranted = dispatcher.quietly { dispatch in
+        dispatch.isLoaded && dispatch.change(function) { $0.reserve() }
+      }
       return isGranted
     }
     return try await body()

@@ -34,10 +34,6 @@ extension DeliveryService {
     package var isOrdered: Bool
     /// The time for which the name of an ended task stays reserved.
     package var taskNameKept: Duration
-    /// The time between two heartbeats, for several services that share one store.
-    ///
-    /// Nil if no other service can open the store. The service then claims all deliveries at once.
-    package var claimHeartbeat: Duration?
 
     /// Creates a configuration with the suite's defaults.
     package init(
@@ -53,8 +49,7 @@ extension DeliveryService {
       stopGrace: Duration = .milliseconds(1500),
       startsByItself: Bool = true,
       isOrdered: Bool = true,
-      taskNameKept: Duration = .seconds(3600),
-      claimHeartbeat: Duration? = nil
+      taskNameKept: Duration = .seconds(3600)
     ) {
       self.project = project
       self.location = location
@@ -69,7 +64,6 @@ extension DeliveryService {
       self.startsByItself = startsByItself
       self.isOrdered = isOrdered
       self.taskNameKept = taskNameKept
-      self.claimHeartbeat = claimHeartbeat
     }
   }
 }

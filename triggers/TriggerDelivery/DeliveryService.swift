@@ -7,15 +7,14 @@ package import Manifests
 package import OutboundHTTP
 import ServiceLifecycle
 package import StorageEngine
-import Synchronization
 
 /// The delivery of every event, scheduled run and task to its functions, at least once.
 ///
 /// Several parts share one store of deliveries. `EventExpander` turns events into deliveries,
 /// `Dispatcher` starts them function by function, and `DeliveryWriter` stores their outcomes.
 /// `ScheduleRunner` and `TaskDispatch` add scheduled runs and tasks. `DeliveryAdministration`
-/// serves developers' requests, and `ClaimKeeper` lets several services share one store. A delivery
-/// that was running when the server crashed or stopped is still pending in storage and runs again.
+/// serves developers' requests. A delivery that was running when the server crashed or stopped is
+/// still pending in storage and runs again. No other service may open the store.
 package final class DeliveryService: Service {
   /// The name of the cursor in the event log.
   package static let cursorName = "deliveries"
@@ -34,12 +33,11 @@ package final class DeliveryService: Service {
   private let settled: SettledRows
   private let dispatcher: Dispatcher
   private let expander: EventExpander
-  private let claims: ClaimKeeper
   private let undeployed: UndeployedBacklogs
   private let beforeDeployment: EventsBeforeDeployment
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Timestamp
-  private let isLoaded = Mutex(false)
+  private let logger: Logger
   private let deployed: AsyncStream<Void>
   private let deployment: AsyncStream<Void>.Continuation
 
@@ -62,6 +60,7 @@ package final class DeliveryService: Service {
     self.configuration = configuration
     self.clock = clock
     self.now = now
+    self.logger = logger
     store = DeliveryStore(storage: storage)
     writer = DeliveryWriter(storage: storage, logger: logger)
     settled = SettledRows(store: store, configuration: configuration, now: now, logger: logger)
@@ -84,16 +83,6 @@ package final class DeliveryService: Service {
       tailer: tailer,
       configuration: configuration,
       now: now
-    )
-    claims = ClaimKeeper(
-      store: store,
-      writer: writer,
-      dispatcher: dispatcher,
-      expander: expander,
-      tailer: tailer,
-      clock: clock,
-      now: now,
-      logger: logger
     )
     schedules = ScheduleRunner(
       registry: registry,
@@ -273,12 +262,12 @@ package final class DeliveryService: Service {
     _ suffices: @Sendable (FunctionBacklog, Timestamp) -> Bool
   ) -> Bool {
     let now = now()
-    guard registry.current == nil || isLoaded.withLock({ $0 }) && schedules.isIdle(at: now) else {
-      return false
-    }
+    let isDeployed = registry.current != nil
+    guard !isDeployed || schedules.isIdle(at: now) else { return false }
     let startsByItself = configuration.startsByItself
     return dispatcher.read { dispatch in
-      dispatch.allSatisfy { startsByItself ? suffices($0, now) : $0.isAtRest(at: now) }
+      (!isDeployed || dispatch.isLoaded)
+        && dispatch.allSatisfy { startsByItself ? suffices($0, now) : $0.isAtRest(at: now) }
     }
   }
 
@@ -318,10 +307,7 @@ package final class DeliveryService: Service {
       try await waitForDeployment()
       guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in
-        if let heartbeat = configuration.claimHeartbeat {
-          group.addTask { try await self.claims.share(heartbeat: heartbeat) }
-        }
-        group.addTask { try await self.claims.expand() }
+        group.addTask { try await self.expander.run() }
         group.addTask { try await self.schedules.run() }
         group.addTask { await self.settled.run() }
         group.addTask { await self.undeployed.run() }
@@ -374,13 +360,19 @@ package final class DeliveryService: Service {
     }
     try await undeployed.load()
     try await expander.readCursor()
-    if configuration.claimHeartbeat == nil { try await claims.takeAll() }
-    isLoaded.withLock { $0 = true }
-    dispatcher.wake()
+    let summaries = try await store.summaries()
+    dispatcher.resume(summaries)
+    let count = summaries.values.reduce(0) { $0 + $1.count }
+    guard count > 0 else { return }
+    logger.notice(
+      "Resuming deliveries of an earlier run",
+      metadata: ["delivery.count": "\(count)"]
+    )
   }
 
   /// Retries, after a pause, the writes that failed because the disk was full.
   private func retryWrites() async throws {
+    defer { writer.stop() }
     for await _ in writer.stalls {
       try await clock.sleep(for: FullDisk.wait)
       writer.retry()

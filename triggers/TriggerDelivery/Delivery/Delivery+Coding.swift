@@ -128,15 +128,6 @@ extension Delivery {
     guard row.count > 2 else { throw CorruptDataError("a delivery's row") }
     return Flags(rawValue: row[1])
   }
-
-  /// Reads the lane of an encoded row.
-  static func lane(of row: [UInt8]) throws(CorruptDataError) -> DeliveryLane? {
-    guard try flags(of: row).contains(.hasLane) else { return nil }
-    var decoder = BinaryDecoder(row)
-    _ = try decoder.byte()
-    _ = try decoder.byte()
-    return DeliveryLane(hash: try decoder.number())
-  }
 }
 
 extension BinaryEncoder {

@@ -49,8 +49,8 @@ struct DispatchState: Sendable {
   var deployment: Deployment?
   /// The times since which functions are undeployed, as an earlier run has stored them.
   var undeployedSince: [String: Timestamp] = [:]
-  /// The shards whose deliveries may run here.
-  private(set) var shards: ShardSet = .none
+  /// True once the deliveries that an earlier run left are counted.
+  private(set) var isLoaded = false
   /// The size of the events in all windows, in bytes.
   private var heldBytes = 0
 
@@ -65,21 +65,10 @@ struct DispatchState: Sendable {
     for function in backlogs.keys { change(function) { $0.update(limits[function] ?? .init()) } }
   }
 
-  /// Sets the shards whose deliveries may start here, and those where running ones may finish.
-  ///
-  /// Deliveries of all other shards are dropped, and their outcomes are ignored.
-  mutating func update(shards: ShardSet, leaving: ShardSet = .none) {
-    let isMore = !shards.isSubset(of: self.shards)
-    self.shards = shards
-    for function in backlogs.keys {
-      change(function) { backlog in
-        // Deliveries that were skipped while others had the shard are searched for again.
-        if isMore { backlog.lookAgain(from: Timestamp(microseconds: 0)) }
-        backlog.drop(where: { !shards.contains(Shard(of: $0)) }) {
-          !shards.contains(Shard(of: $0)) && !leaving.contains(Shard(of: $0))
-        }
-      }
-    }
+  /// Applies the summaries of the deliveries that an earlier run left, by function.
+  mutating func resume(_ summaries: [String: DeliveryStore.Summary], now: Timestamp) {
+    for (function, summary) in summaries { change(function) { $0.resume(summary, now: now) } }
+    isLoaded = true
   }
 
   /// Changes a function's backlog and marks the function as changed.
@@ -152,7 +141,7 @@ struct DispatchState: Sendable {
       if hasRoom, backlog.wantsLoad(now: now) {
         if loadsRunning < Self.loadsMax {
           loadsRunning += 1
-          work.loads.append(backlog.beginLoad(now: now, bytesMax: bytesMax, shards: shards))
+          work.loads.append(backlog.beginLoad(now: now, bytesMax: bytesMax))
         } else {
           waiting.insert(function)
         }
@@ -175,9 +164,8 @@ struct DispatchState: Sendable {
     _ loaded: DeliveryStore.Loaded?
   ) -> [Delivery] {
     loadsRunning -= 1
-    let shards = shards
     return change(request.function) { backlog in
-      if let loaded { return backlog.apply(loaded, shards: shards) }
+      if let loaded { return backlog.apply(loaded) }
       backlog.cancelLoad(request)
       return []
     }

@@ -75,8 +75,6 @@ final class Dispatcher: Sendable {
     var random = SystemRandomNumberGenerator()
   }
 
-  /// The identifier of this dispatcher among those that share a store.
-  let id = RandomID.make()
   private let registry: FunctionRegistry
   private let store: DeliveryStore
   private let writer: DeliveryWriter
@@ -139,6 +137,15 @@ final class Dispatcher: Sendable {
   /// Changes the dispatch state without another pass; for changes that let nothing start.
   func quietly<Answer>(_ change: (inout DispatchState) -> sending Answer) -> sending Answer {
     state.withLock { change(&$0.dispatch) }
+  }
+
+  /// Applies the summaries of the deliveries that an earlier run left, by function.
+  ///
+  /// Administrative changes wait for it, and they may come before the first pass.
+  func resume(_ summaries: [String: DeliveryStore.Summary]) {
+    let now = now()
+    change { $0.resume(summaries, now: now) }
+    resumeWaiters()
   }
 
   /// Reads the dispatch state.
@@ -340,15 +347,10 @@ final class Dispatcher: Sendable {
 
   /// Stores rows for deliveries that wait for an earlier delivery of their lane.
   private func park(_ deliveries: [Delivery], of function: String) {
-    // Each shard has its own write, so that the loss of one shard does not delay the others.
-    for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
-      var batch = StorageBatch()
-      for delivery in deliveries { DeliveryStore.park(delivery, in: &batch) }
-      writer.write(
-        .init(shards: [shard], batch: batch) { [self] _ in
-          change { $0.change(function) { $0.endParking(deliveries) } }
-        }
-      )
+    var batch = StorageBatch()
+    for delivery in deliveries { DeliveryStore.park(delivery, in: &batch) }
+    writer.write(batch) { [self] _ in
+      change { $0.change(function) { $0.endParking(deliveries) } }
     }
   }
 
@@ -629,25 +631,21 @@ final class Dispatcher: Sendable {
   /// Stores the outcomes of deliveries, which leave their windows when the write has ended.
   func write(_ ends: [FunctionBacklog.End]) {
     guard !ends.isEmpty else { return }
-    for (shard, ends) in Dictionary(grouping: ends, by: { Shard(of: $0.old) }) {
-      var batch = StorageBatch()
-      for end in ends {
-        let hasLaneRows = read { $0.backlogs[end.old.id.function]?.hasLaneRows ?? true }
-        DeliveryStore.update(from: end.old, to: end.new, hasLaneRows: hasLaneRows, in: &batch)
-        for other in end.parked { DeliveryStore.park(other, in: &batch) }
-        if end.new.isTask, end.new.state.isSettled, let time = end.new.settledTime {
-          TaskStore.end(
-            queue: end.new.id.function,
-            id: end.new.subject,
-            at: time,
-            in: &batch
-          )
-        }
+    var batch = StorageBatch()
+    for end in ends {
+      let hasLaneRows = read { $0.backlogs[end.old.id.function]?.hasLaneRows ?? true }
+      DeliveryStore.update(from: end.old, to: end.new, hasLaneRows: hasLaneRows, in: &batch)
+      for other in end.parked { DeliveryStore.park(other, in: &batch) }
+      if end.new.isTask, end.new.state.isSettled, let time = end.new.settledTime {
+        TaskStore.end(
+          queue: end.new.id.function,
+          id: end.new.subject,
+          at: time,
+          in: &batch
+        )
       }
-      writer.write(
-        .init(shards: [shard], batch: batch) { [self] result in stored(ends, result) }
-      )
     }
+    writer.write(batch) { [self] result in stored(ends, result) }
   }
 
   private func stored(_ ends: [FunctionBacklog.End], _ result: Swift.Result<Void, any Error>) {
@@ -659,13 +657,8 @@ final class Dispatcher: Sendable {
     }
     switch result {
     case .success: onStored(ends.map(\.new))
-    case .failure(let error as StorageError) where error.kind == .conflict:
-      logger.notice(
-        "Another dispatcher has taken over deliveries that ran here",
-        metadata: ["delivery.count": "\(ends.count)"]
-      )
     case .failure(let error):
-      // The rows are still pending, so any dispatcher that reads them runs the deliveries again.
+      // The rows are still pending, so the deliveries run again.
       logger.error(
         "What became of deliveries could not be stored",
         metadata: ["delivery.count": "\(ends.count)", "error": "\(error)"]

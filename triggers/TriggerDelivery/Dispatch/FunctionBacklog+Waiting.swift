@@ -17,7 +17,7 @@ extension FunctionBacklog {
   /// their outcomes count.
   mutating func suspend(_ undeployed: Undeployed) {
     self.undeployed = undeployed
-    drop(where: { _ in true }, andIfRunning: { _ in false })
+    dropWaiting()
   }
 
   /// Lets deliveries start again after the function was deployed again.

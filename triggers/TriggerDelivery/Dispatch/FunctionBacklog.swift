@@ -20,8 +20,6 @@ struct FunctionBacklog: Sendable {
     ///
     /// It has crashed a worker, or it shared a worker that crashed.
     var isCrashCandidate: Bool
-    /// True if another dispatcher now has the delivery; the outcome of the attempt is then ignored.
-    var isLost = false
   }
 
   /// The state of a delivery in the window.
@@ -135,7 +133,7 @@ struct FunctionBacklog: Sendable {
 // MARK: - Adding deliveries
 
 extension FunctionBacklog {
-  /// Applies a summary of the deliveries that an earlier run or another dispatcher left.
+  /// Applies a summary of the deliveries that an earlier run left.
   mutating func resume(_ summary: DeliveryStore.Summary, now: Timestamp) {
     count = summary.count
     unansweredCount = summary.unansweredCount
@@ -157,13 +155,6 @@ extension FunctionBacklog {
     load?.isOutdated = true
     noteMore()
     if let due { noteDue(due) }
-  }
-
-  /// Counts deliveries that another part or dispatcher has stored.
-  mutating func takeNotice(of count: Int, now: Timestamp) {
-    self.count += count
-    noteMore()
-    noteDue(now)
   }
 
   /// Counts new deliveries whose rows are about to be written, and takes as many as possible.
@@ -314,11 +305,7 @@ extension FunctionBacklog {
   /// Begins a load.
   ///
   /// No other load may begin until `apply` or `cancelLoad` is called.
-  mutating func beginLoad(
-    now: Timestamp,
-    bytesMax: Int,
-    shards: ShardSet
-  ) -> DeliveryStore.LoadRequest {
+  mutating func beginLoad(now: Timestamp, bytesMax: Int) -> DeliveryStore.LoadRequest {
     let known = Set(entries.keys)
     load = Load(known: known, heldLanes: Set(heldLanes.keys))
     isMoreStored = false
@@ -337,8 +324,7 @@ extension FunctionBacklog {
         },
         blocked: blockedCount,
         blockedBytes: blockedBytes
-      ),
-      shards: shards
+      )
     )
   }
 
@@ -362,14 +348,14 @@ extension FunctionBacklog {
   /// Adds the results of a load to the window; returns the deliveries to park.
   ///
   /// `endParking` must be called once they are parked.
-  mutating func apply(_ loaded: DeliveryStore.Loaded, shards: ShardSet = .all) -> [Delivery] {
+  mutating func apply(_ loaded: DeliveryStore.Loaded) -> [Delivery] {
     guard let load else { return [] }
     self.load = nil
     hasLaneRows = loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty
     for lane in loaded.lanesLeft { check(lane) }
     guard !load.isOutdated else {
-      // Others may have changed the rows in the meantime. All are read again, regardless of their
-      // lanes.
+      // The window or the rows have changed in the meantime. All rows are read again, regardless of
+      // their lanes.
       nextDue = Timestamp(microseconds: 0)
       noteMore()
       for delivery in loaded.candidates.map(\.delivery) {
@@ -384,9 +370,7 @@ extension FunctionBacklog {
     var parked = loaded.parked
     for candidate in loaded.candidates {
       let place = candidate.delivery.id.place
-      guard !load.known.contains(place), entries[place] == nil,
-        shards.contains(Shard(of: candidate.delivery))
-      else { continue }
+      guard !load.known.contains(place), entries[place] == nil else { continue }
       if let lane = candidate.delivery.lane, load.heldLanes.contains(lane) {
         parked.append(candidate.delivery)
       } else {
@@ -589,7 +573,6 @@ extension FunctionBacklog {
   mutating func release(_ place: EventPlace, asCrashCandidate: Bool) {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
-    guard entries[place]?.isLost == false else { return lose(place) }
     change(place, to: .ready)
     if asCrashCandidate { entries[place]?.isCrashCandidate = true }
     if entries[place]?.isCrashCandidate == true {
@@ -606,10 +589,6 @@ extension FunctionBacklog {
     let place = new.id.place
     guard let entry = entries[place], entry.phase == .running else { return nil }
     stopRunning(place)
-    guard !entry.isLost else {
-      lose(place)
-      return nil
-    }
     return save(place, entry, as: new)
   }
 
@@ -674,7 +653,7 @@ extension FunctionBacklog {
     refill(lane)
   }
 
-  /// Records that an outcome was refused, because another dispatcher now has the delivery.
+  /// Records that an outcome could not be stored, so the delivery is still pending.
   mutating func refused(_ end: End) {
     leave(end.old.id.place, isPending: true)
     for delivery in end.parked { leave(delivery.id.place, isPending: true) }
@@ -692,52 +671,24 @@ extension FunctionBacklog {
     heldBytes -= entry.bytes
   }
 
-  /// Drops deliveries that do not run, and marks running deliveries as lost.
+  /// Removes the deliveries that neither run nor are being stored; they stay in storage.
   ///
-  /// Another dispatcher now has the lost deliveries, which leave the window when their attempts
-  /// end.
-  mutating func drop(
-    where isGone: (Delivery) -> Bool,
-    andIfRunning isLost: (Delivery) -> Bool
-  ) {
-    for (place, entry) in entries {
-      switch entry.phase {
-      case .ready, .blocked: if isGone(entry.delivery) { lose(place) }
-      case .running: if isLost(entry.delivery) { entries[place]?.isLost = true }
-      case .saving: continue
-      }
+  /// When they are loaded again, they come in their order.
+  mutating func dropWaiting() {
+    for (place, entry) in entries where entry.phase == .ready || entry.phase == .blocked {
+      // This removes the delivery from the blocked counts.
+      change(place, to: .ready)
+      entries[place] = nil
+      heldBytes -= entry.bytes
+      if entry.delivery.isUnanswered { unansweredCount += 1 }
+      if entry.delivery.isPostponed { noteDue(entry.delivery.dueTime) }
     }
-  }
-
-  /// Removes a delivery that does not run, and the deliveries behind it in its lane.
-  ///
-  /// This dispatcher may have them again by now. All of them are then loaded again in their order.
-  private mutating func lose(_ place: EventPlace) {
-    guard let entry = remove(place) else { return }
+    // Of each lane only a running delivery is left.
+    lanes = lanes.compactMapValues { line in
+      let left = line.filter { entries[$0] != nil }
+      return left.isEmpty ? nil : left
+    }
     lookAgain(from: nil)
-    guard let lane = entry.delivery.lane, let line = lanes.removeValue(forKey: lane) else { return }
-    var left: Deque<EventPlace> = []
-    for other in line where other != place {
-      switch entries[other]?.phase {
-      case .ready where other > place, .blocked where other > place: _ = remove(other)
-      default: left.append(other)
-      }
-    }
-    guard let next = left.first else { return }
-    lanes[lane] = left
-    guard entries[next]?.phase == .blocked else { return }
-    change(next, to: .ready)
-    queueUp(next)
-  }
-
-  private mutating func remove(_ place: EventPlace) -> Entry? {
-    // This removes the delivery from the blocked counts.
-    change(place, to: .ready)
-    guard let entry = entries.removeValue(forKey: place) else { return nil }
-    heldBytes -= entry.bytes
-    if entry.delivery.isUnanswered { unansweredCount += 1 }
-    if entry.delivery.isPostponed { noteDue(entry.delivery.dueTime) }
-    return entry
   }
 
   /// Adjusts the counts for pending deliveries that were added to storage or removed from it.
@@ -812,11 +763,4 @@ extension FunctionBacklog {
   func phase(_ place: EventPlace) -> Phase? { entries[place]?.phase }
 
   var runningPlaces: [EventPlace] { entries.filter { $0.value.phase == .running }.map(\.key) }
-
-  /// Indicates whether no delivery of the shards runs or is being stored.
-  func isQuiet(in shards: (Shard) -> Bool) -> Bool {
-    entries.values.allSatisfy { entry in
-      entry.phase == .ready || entry.phase == .blocked || !shards(Shard(of: entry.delivery))
-    }
-  }
 }

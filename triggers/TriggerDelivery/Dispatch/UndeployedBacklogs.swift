@@ -134,9 +134,9 @@ final class UndeployedBacklogs: Sendable {
   }
 
   private func giveUp(_ function: String) async throws {
-    let count = try await administration.giveUp(
-      function,
-      because: "The function was not deployed for \(dispatcher.keptFor)."
+    let count = try await administration.endAll(
+      of: function,
+      "The function was not deployed for \(dispatcher.keptFor)."
     )
     dispatcher.change { dispatch in dispatch.change(function) { $0.noteGivenUp() } }
     guard count > 0 else { return }

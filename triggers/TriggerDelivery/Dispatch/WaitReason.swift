@@ -20,8 +20,6 @@ package enum WaitReason: Sendable, Hashable {
   case concurrency(Int)
   /// The function has reached its maximum number of starts per second.
   case rateLimit(until: Timestamp)
-  /// Another server that shares the store has claimed the delivery.
-  case otherServer
   /// Earlier deliveries of the function start first, in a moment.
   case turn
 
@@ -37,7 +35,6 @@ package enum WaitReason: Sendable, Hashable {
     case .earlierEvent: "earlierEvent"
     case .concurrency: "concurrency"
     case .rateLimit: "rateLimit"
-    case .otherServer: "otherServer"
     case .turn: "turn"
     }
   }
@@ -46,7 +43,7 @@ package enum WaitReason: Sendable, Hashable {
   package var needsAction: Bool {
     switch self {
     case .nothingDeployed, .notDeployed, .queuePaused, .noWorker: true
-    case .nextAttempt, .notDue, .earlierEvent, .concurrency, .rateLimit, .otherServer, .turn: false
+    case .nextAttempt, .notDue, .earlierEvent, .concurrency, .rateLimit, .turn: false
     }
   }
 
@@ -55,9 +52,7 @@ package enum WaitReason: Sendable, Hashable {
     switch self {
     case .nextAttempt(let time), .notDue(let time), .rateLimit(let time): time
     case .noWorker(_, _, let time): time
-    case .nothingDeployed, .notDeployed, .queuePaused, .earlierEvent, .concurrency, .otherServer,
-      .turn:
-      nil
+    case .nothingDeployed, .notDeployed, .queuePaused, .earlierEvent, .concurrency, .turn: nil
     }
   }
 
@@ -79,7 +74,6 @@ package enum WaitReason: Sendable, Hashable {
     case .concurrency(let count):
       "the function runs \(count) at once, as many as it may"
     case .rateLimit(let time): "the rate limit of its function lets it start at \(time)"
-    case .otherServer: "another server that shares the store delivers it"
     case .turn: "earlier events of the function start first"
     }
   }

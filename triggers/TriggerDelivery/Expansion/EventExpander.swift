@@ -59,21 +59,18 @@ final class EventExpander: Sendable {
   /// Counts events that were skipped while disabled.
   func noteSkipped(_ count: Int = 1) { state.withLock { $0.skipped += count } }
 
-  /// Reads the position up to which this or another expander has expanded the events.
+  /// Reads the position up to which an earlier run has expanded the events.
   func readCursor() async throws {
     let cursor = try await store.storage.read { snapshot in
       try EventCursor.get(DeliveryService.cursorName, in: snapshot)
     }
-    state.withLock { $0.expandedThrough = max($0.expandedThrough, cursor ?? 0) }
-    dispatcher.wake()
+    state.withLock { $0.expandedThrough = cursor ?? 0 }
   }
 
-  /// Follows the event log from the cursor.
+  /// Follows the event log from the cursor until the tailer ends or the task is cancelled.
   ///
-  /// Runs until the tailer ends, the task is cancelled, or another expander has taken over. In the
-  /// last case it throws a conflict.
+  /// The cursor must have been read.
   func run() async throws {
-    try await readCursor()
     var unsaved = 0
     var unsavedBytes = 0
     for try await entries in tailer.entries(after: expandedThrough) {
@@ -101,42 +98,23 @@ final class EventExpander: Sendable {
 
   /// Stores new deliveries with the cursor; deliveries that fit in memory start during the write.
   ///
-  /// If the write may be refused, the deliveries are loaded from storage afterwards instead.
   /// Outcomes are written after the deliveries, because the writer keeps the order. After a crash
   /// before the write, the events are expanded again.
   private func keep(_ new: [DeliveryStore.Candidate], through sequence: UInt64) async throws {
     var batch = StorageBatch()
     for candidate in new { DeliveryStore.insert(candidate.delivery, into: &batch) }
     EventCursor.put(DeliveryService.cursorName, sequence: sequence, in: &batch)
-    let shards = dispatcher.read { $0.shards }
-    var own: [String: [DeliveryStore.Candidate]] = [:]
-    for candidate in new
-    where !candidate.delivery.state.isSettled && shards.contains(Shard(of: candidate.delivery)) {
-      own[candidate.delivery.id.function, default: []].append(candidate)
-    }
-    if configuration.claimHeartbeat != nil {
-      let pending = new.map(\.delivery).filter { !$0.state.isSettled }
-      ShardNotices.tell(pending, by: dispatcher.id, in: &batch)
-    }
-    guard configuration.claimHeartbeat == nil else {
-      // The write may be refused, and another expander then creates these deliveries.
-      try await writer.write(batch, shards: [.expansion])
-      noteSettled(new)
-      let now = now()
-      return dispatcher.change { [own] dispatch in
-        for (function, candidates) in own {
-          dispatch.change(function) { $0.takeNotice(of: candidates.count, now: now) }
-        }
-      }
+    let pending = Dictionary(grouping: new.filter { !$0.delivery.state.isSettled }) {
+      $0.delivery.id.function
     }
     // The functions for which some deliveries must be loaded from storage once they are written.
     var left: [String: [Delivery]] = [:]
     try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Void, any Error>) in
-      writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
+      writer.write(batch) { continuation.resume(with: $0) }
       left = dispatcher.change { dispatch in
         var left: [String: [Delivery]] = [:]
-        for (function, candidates) in own where dispatch.add(candidates, of: function) {
+        for (function, candidates) in pending where dispatch.add(candidates, of: function) {
           left[function] = candidates.map(\.delivery)
         }
         return left

@@ -12,8 +12,6 @@ struct ScheduleBook: Sendable {
     var schedule: Schedule
     var spec: Spec
     var next: Timestamp?
-    /// The version of the schedule's row; nil if it has none.
-    var version: UInt64?
   }
 
   /// A schedule as its function declares it; a changed schedule starts again from the current time.
@@ -36,7 +34,7 @@ struct ScheduleBook: Sendable {
   /// running, the last of them is due at once.
   init(
     functions: [String: FunctionEndpoint],
-    stored: [String: StoredValue],
+    stored: [String: [UInt8]],
     now: Timestamp
   ) throws {
     for (function, endpoint) in functions {
@@ -45,15 +43,10 @@ struct ScheduleBook: Sendable {
       let spec = Spec(text: trigger.schedule, timeZone: trigger.timeZone ?? "")
       var last = now
       if let row = stored[function] {
-        let (known, time) = try Self.decode(row.bytes)
+        let (known, time) = try Self.decode(row)
         if known == spec { last = min(time, now) }
       }
-      lines[function] = Line(
-        schedule: schedule,
-        spec: spec,
-        next: schedule.next(after: last),
-        version: stored[function]?.version
-      )
+      lines[function] = Line(schedule: schedule, spec: spec, next: schedule.next(after: last))
     }
   }
 
@@ -64,11 +57,11 @@ struct ScheduleBook: Sendable {
   /// Also deletes the rows of functions without a schedule.
   func remember(
     at now: Timestamp,
-    unless stored: [String: StoredValue],
+    unless stored: [String: [UInt8]],
     in batch: inout StorageBatch
   ) {
     for (function, line) in lines {
-      if let row = stored[function], let known = try? Self.decode(row.bytes), known.0 == line.spec {
+      if let row = stored[function], let known = try? Self.decode(row), known.0 == line.spec {
         continue
       }
       put(function, line.spec, now, in: &batch)
@@ -83,26 +76,19 @@ struct ScheduleBook: Sendable {
     lines.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted()
   }
 
-  /// Takes a function's run that is due at `now`; missed earlier runs are left out.
+  /// Takes a function's run that is due at `now` and returns its time.
   ///
-  /// The batch must be committed only if the expectation holds; otherwise another runner has taken
-  /// the run. Call `noteTaken` after the commit.
+  /// Missed earlier runs are left out.
   mutating func take(
     _ function: String,
     now: Timestamp,
     in batch: inout StorageBatch
-  ) -> (time: Timestamp, expectation: VersionExpectation)? {
+  ) -> Timestamp? {
     guard let line = lines[function], let next = line.next, next <= now else { return nil }
     let time = max(next, line.schedule.previous(atOrBefore: now) ?? next)
     lines[function]?.next = line.schedule.next(after: time)
     put(function, line.spec, time, in: &batch)
-    let key = Array(function.utf8)
-    return (time, VersionExpectation(Self.keyspace, key, version: line.version))
-  }
-
-  /// Records the commit that took a run.
-  mutating func noteTaken(_ function: String, sequence: UInt64) {
-    lines[function]?.version = sequence
+    return time
   }
 
   private func put(

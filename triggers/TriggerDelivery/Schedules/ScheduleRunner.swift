@@ -10,8 +10,7 @@ import Synchronization
 
 /// The runner that adds due runs of scheduled functions to the event log.
 ///
-/// One commit adds a run and records that it was taken. It fails if another runner has taken the
-/// run, so only one of several runners over one store takes it.
+/// One commit adds a run and records that it was taken, so that a restart does not take it again.
 package final class ScheduleRunner: Sendable {
   private struct State {
     var book = ScheduleBook()
@@ -116,29 +115,27 @@ package final class ScheduleRunner: Sendable {
 
   private func renewBook(_ now: Timestamp) async throws {
     let changes = state.withLock { $0.changes }
-    while true {
-      let stored = try await storedRuns()
-      let endpoints = registry.current?.endpoints ?? [:]
-      let book = try ScheduleBook(functions: endpoints, stored: stored, now: now)
-      var batch = StorageBatch()
-      book.remember(at: now, unless: stored, in: &batch)
-      if batch.operations.isEmpty {
-        state.withLock { state in
-          state.book = book
-          state.knownChanges = changes
-        }
-        return
+    let stored = try await storedRuns()
+    let endpoints = registry.current?.endpoints ?? [:]
+    let book = try ScheduleBook(functions: endpoints, stored: stored, now: now)
+    var batch = StorageBatch()
+    book.remember(at: now, unless: stored, in: &batch)
+    if !batch.operations.isEmpty {
+      try await FullDisk.waitOut("Schedules wait", on: clock, logger: logger) { [batch] in
+        try await store.storage.commit(batch, durability: .relaxed)
       }
-      // The rows have new versions now, so they are read again.
-      try await store.storage.commit(batch, durability: .relaxed)
+    }
+    state.withLock { state in
+      state.book = book
+      state.knownChanges = changes
     }
   }
 
-  private func storedRuns() async throws -> [String: StoredValue] {
+  private func storedRuns() async throws -> [String: [UInt8]] {
     try await store.storage.read { snapshot in
-      var stored: [String: StoredValue] = [:]
+      var stored: [String: [UInt8]] = [:]
       try snapshot.scan(ScheduleBook.keyspace, prefix: []) { key, value in
-        stored[String(decoding: key, as: UTF8.self)] = value
+        stored[String(decoding: key, as: UTF8.self)] = value.bytes
         return true
       }
       return stored
@@ -150,25 +147,19 @@ package final class ScheduleRunner: Sendable {
   /// Cloud Scheduler does the same.
   private func take(_ function: String, _ now: Timestamp) async throws {
     var batch = StorageBatch()
-    guard let taken = state.withLock({ $0.book.take(function, now: now, in: &batch) }) else {
+    guard let time = state.withLock({ $0.book.take(function, now: now, in: &batch) }) else {
       return
     }
-    var occurrences: [Occurrence] = [.schedule(function: function, time: taken.time)]
+    var occurrences: [Occurrence] = [.schedule(function: function, time: time)]
     if try await store.hasPending(function) {
       occurrences = []
       logger.notice(
         "A scheduled run is left out: the one before has not ended",
-        metadata: ["function.name": "\(function)", "schedule.time": "\(taken.time)"]
+        metadata: ["function.name": "\(function)", "schedule.time": "\(time)"]
       )
     }
-    do {
-      let sequence = try await FullDisk.waitOut("Scheduled runs wait", on: clock, logger: logger) {
-        try await record(occurrences, in: batch, expecting: [taken.expectation])
-      }
-      state.withLock { $0.book.noteTaken(function, sequence: sequence) }
-    } catch let error as StorageError where error.kind == .conflict {
-      // Another runner was faster. Its row is read in the next check.
-      functionsChanged()
+    try await FullDisk.waitOut("Scheduled runs wait", on: clock, logger: logger) {
+      try await record(occurrences, in: batch)
     }
   }
 

@@ -22,8 +22,6 @@ extension DeliveryStore {
     var lanes: [DeliveryLane]
     /// The deliveries of each lane in the window, and the number that may still enter.
     var room: LaneCapacity
-    /// The shards whose deliveries this dispatcher may run.
-    var shards: ShardSet
   }
 
   /// A delivery with its event; the event is nil if it is no longer stored.
@@ -119,7 +117,7 @@ extension DeliveryStore {
         }
       }
       for place in due {
-        guard let delivery = try pending(place), isOurs(delivery) else { continue }
+        guard let delivery = try pending(place) else { continue }
         if try isBehind(delivery) {
           park(delivery)
         } else if isFull(request.countMax) {
@@ -146,7 +144,7 @@ extension DeliveryStore {
         let page = try untriedRows(limit: limit)
         looked += page.count
         for row in page {
-          if let delivery = row.delivery, isOurs(delivery), try !admit(delivery, countMax) {
+          if let delivery = row.delivery, try !admit(delivery, countMax) {
             loaded.hasMore = true
             return
           }
@@ -275,9 +273,7 @@ extension DeliveryStore {
 
     private mutating func take(_ delivery: Delivery) throws {
       let place = delivery.id.place
-      guard isOurs(delivery), !request.known.contains(place), taken.insert(place).inserted else {
-        return
-      }
+      guard !request.known.contains(place), taken.insert(place).inserted else { return }
       let found = try reader.event(at: place)
       let size = found?.bytes ?? 0
       loaded.candidates.append(Candidate(delivery: delivery, event: found?.event, bytes: size))
@@ -288,10 +284,6 @@ extension DeliveryStore {
     private mutating func park(_ delivery: Delivery) {
       loaded.parked.append(delivery)
       if let lane = delivery.lane { closed.insert(lane) }
-    }
-
-    private func isOurs(_ delivery: Delivery) -> Bool {
-      request.shards.contains(Shard(of: delivery))
     }
 
     private func pending(_ place: EventPlace) throws -> Delivery? {
@@ -355,10 +347,10 @@ extension DeliveryStore {
     var hasLaneRows = false
   }
 
-  /// Counts the pending deliveries in the shards, by function.
+  /// Counts the pending deliveries, by function.
   ///
   /// Reads page by page, so that other reads can run in between.
-  func summaries(of shards: ShardSet) async throws -> [String: Summary] {
+  func summaries() async throws -> [String: Summary] {
     var summaries: [String: Summary] = [:]
     var next: [UInt8]? = []
     while let start = next {
@@ -377,13 +369,9 @@ extension DeliveryStore {
             if !function.name.isEmpty { keep() }
             function.name = Array(key.dropLast(17))
           }
-          let isOurs =
-            try shards.isFull || shards.contains(Shard(ofRow: value.bytes, place: key.suffix(16)))
-          if isOurs {
-            function.summary.count += 1
-            if try Delivery.flags(of: value.bytes).contains(.isUnanswered) {
-              function.summary.unansweredCount += 1
-            }
+          function.summary.count += 1
+          if try Delivery.flags(of: value.bytes).contains(.isUnanswered) {
+            function.summary.unansweredCount += 1
           }
           looked += 1
           last = looked == Self.pageMax ? key + [0] : nil

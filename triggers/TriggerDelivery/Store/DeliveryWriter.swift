@@ -1,4 +1,3 @@
-import DequeModule
 import Logging
 import StorageEngine
 import Synchronization
@@ -6,57 +5,33 @@ import Synchronization
 /// The writer of deliveries' outcomes, which combines many changes into one batch, in order.
 ///
 /// While one batch is being written, the next batch collects changes. A full disk loses nothing:
-/// the batch is written again until there is space. A change whose shards another dispatcher has
-/// taken over is refused with a conflict.
+/// the batch is written again until there is space.
 final class DeliveryWriter: Sendable {
   /// A change that is written completely or not at all.
-  struct Change: Sendable {
-    /// The shards that the writer must still have.
-    var shards: Set<Shard>
+  private struct Change {
     var batch: StorageBatch
-    /// Called once, on a thread of the storage engine or within `write`; must not block.
     var completion: @Sendable (Result<Void, any Error>) -> Void
-    /// The proof that the writer had the shards when it received the change.
-    fileprivate var claims: [VersionExpectation] = []
-
-    init(
-      shards: Set<Shard>,
-      batch: StorageBatch,
-      completion: @escaping @Sendable (Result<Void, any Error>) -> Void
-    ) {
-      self.shards = shards
-      self.batch = batch
-      self.completion = completion
-    }
   }
 
   private struct State {
-    var waiting: Deque<Change> = []
+    var waiting: [Change] = []
     /// The changes that are being written or have found the disk full.
     var writing: [Change] = []
-    /// The number of changes of a refused batch that are written singly to find the lost claim.
-    var apart = 0
     var isFull = false
-    var claims: [Shard: VersionExpectation] = [:]
+    /// True if a full disk is an error, because nobody calls `retry` any more.
+    var isStopped = false
 
-    /// Begins the next batch and returns it with its expectations; nil if no change waits.
-    mutating func next() -> (StorageBatch, [VersionExpectation])? {
+    /// Begins the next batch and returns it; nil if no change waits.
+    mutating func next() -> StorageBatch? {
       guard writing.isEmpty, !waiting.isEmpty else { return nil }
-      let count = apart > 0 ? 1 : waiting.count
-      apart = max(0, apart - 1)
-      writing = Array(waiting.prefix(count))
-      waiting.removeFirst(count)
+      swap(&waiting, &writing)
       return batch
     }
 
-    var batch: (StorageBatch, [VersionExpectation]) {
+    var batch: StorageBatch {
       var batch = StorageBatch()
-      var required: Set<VersionExpectation> = []
-      for change in writing {
-        batch.append(change.batch)
-        required.formUnion(change.claims)
-      }
-      return (batch, Array(required))
+      for change in writing { batch.append(change.batch) }
+      return batch
     }
   }
 
@@ -73,36 +48,28 @@ final class DeliveryWriter: Sendable {
     (stalls, stall) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Sets the proofs for all shards that this writer has.
-  func update(claims: [Shard: VersionExpectation]) {
-    state.withLock { $0.claims = claims }
-  }
-
-  /// Writes a change after all earlier changes.
+  /// Writes a batch after all earlier batches.
   ///
-  /// The write requires the claims of this moment. It fails if a claim is lost in the meantime,
-  /// even if it is then won again.
-  func write(_ change: Change) {
-    var change = change
-    let isClaimed = state.withLock { state in
-      change.claims = change.shards.compactMap { state.claims[$0] }
-      guard change.claims.count == change.shards.count else { return false }
-      state.waiting.append(change)
-      return true
-    }
-    if isClaimed { submitNext() } else { change.completion(.failure(Self.lost)) }
+  /// `completion` is called once, on a thread of the storage engine or within `write`. It must not
+  /// block.
+  func write(
+    _ batch: StorageBatch,
+    completion: @escaping @Sendable (Result<Void, any Error>) -> Void
+  ) {
+    state.withLock { $0.waiting.append(Change(batch: batch, completion: completion)) }
+    submitNext()
   }
 
-  /// Writes a batch after all earlier changes and returns when it is stored.
-  func write(_ batch: StorageBatch, shards: Set<Shard>) async throws {
+  /// Writes a batch after all earlier batches and returns when it is stored.
+  func write(_ batch: StorageBatch) async throws {
     try await withCheckedThrowingContinuation { continuation in
-      write(Change(shards: shards, batch: batch) { continuation.resume(with: $0) })
+      write(batch) { continuation.resume(with: $0) }
     }
   }
 
   /// Writes the batch again that has found the disk full.
   func retry() {
-    let batch = state.withLock { state -> (StorageBatch, [VersionExpectation])? in
+    let batch = state.withLock { state -> StorageBatch? in
       guard state.isFull else { return nil }
       state.isFull = false
       return state.batch
@@ -110,37 +77,50 @@ final class DeliveryWriter: Sendable {
     if let batch { submit(batch) }
   }
 
+  /// Fails the changes that wait for space, and later ones that find the disk full.
+  func stop() {
+    let isFull = state.withLock { state in
+      defer { state.isFull = false }
+      state.isStopped = true
+      return state.isFull
+    }
+    if isFull { ended(.failure(StorageError(.full, "the server stops while the disk is full"))) }
+  }
+
   private func submitNext() {
     if let batch = state.withLock({ $0.next() }) { submit(batch) }
   }
 
-  private func submit(_ batch: (StorageBatch, [VersionExpectation])) {
+  private func submit(_ batch: StorageBatch) {
     // If a system crash loses this write, events are expanded and deliveries run again.
-    storage.submit(batch.0, expecting: batch.1, durability: .relaxed) { [self] in ended($0) }
+    storage.submit(batch, expecting: [], durability: .relaxed) { [self] in ended($0) }
   }
 
   private func ended(_ result: Result<UInt64, any Error>) {
-    var error: StorageError?
-    if case .failure(let failure) = result { error = failure as? StorageError }
-    if error?.kind == .full {
-      state.withLock { $0.isFull = true }
+    if case .failure(let error as StorageError) = result, error.kind == .full, waitForSpace() {
       logger.error("What becomes of events waits: the disk is full")
       stall.yield()
       return
     }
-    let changes = state.withLock { state -> [Change] in
+    let changes = state.withLock { state in
       defer { state.writing = [] }
-      guard error?.kind == .conflict, state.writing.count > 1 else { return state.writing }
-      state.apart += state.writing.count
-      for change in state.writing.reversed() { state.waiting.prepend(change) }
-      return []
+      return state.writing
     }
     for change in changes { change.completion(result.map { _ in }) }
     submitNext()
   }
 
-  private static let lost = StorageError(
-    .conflict,
-    "another dispatcher has taken over the shard of a delivery"
-  )
+  /// Keeps the batch for `retry`; false if the writer is stopped.
+  ///
+  /// The changes that wait then fail as well, because none may overtake an earlier one.
+  private func waitForSpace() -> Bool {
+    state.withLock { state in
+      if state.isStopped {
+        state.writing += state.waiting
+        state.waiting = []
+      }
+      state.isFull = !state.isStopped
+      return state.isFull
+    }
+  }
 }

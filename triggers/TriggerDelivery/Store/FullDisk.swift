@@ -9,6 +9,7 @@ enum FullDisk {
   /// Repeats a write until there is space.
   ///
   /// Logs once that the disk is full; `complaint` says what waits.
+  @discardableResult
   static func waitOut<Result>(
     _ complaint: String,
     on clock: any Clock<Duration>,
