@@ -257,7 +257,7 @@ struct EnqueueTests {
   }
 
   private func error(
-    _ http: ScriptedHTTP = answering(),
+    _ server: ScriptedHTTP = answering(),
     _ environment: [String: String]? = nil,
     _ body: (OnTaskDispatched<Job>) async throws -> Void
   ) async throws -> TaskQueueError? {

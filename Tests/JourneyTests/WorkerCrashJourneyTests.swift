@@ -21,7 +21,7 @@ struct WorkerCrashJourneyTests {
     let pid = suite.pid
 
     let answers = try await withThrowingTaskGroup(of: [Int].self) { group in
-      group.addTask {
+      group.addTask { @Sendable in
         for number in RandomRounds(share: 3, atLeast: 100) {
           try await client.write("things/t\(number)", n: number)
           written.withLock { $0 = number + 1 }
