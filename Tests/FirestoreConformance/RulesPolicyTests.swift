@@ -248,7 +248,7 @@ struct RulesPolicyTests {
   /// Rules that allow everything, with a comment that makes them as long as rules can be.
   private func longRules() throws -> Ruleset {
     let text = SampleRules.documents("match /t/{id} { allow get, write; }") + "//"
-    let padding = String(repeating: "x", count: Ruleset.bytesMax - text.utf8.count)
+    let padding = String(repeating: "x", count: RulesLimits.fileBytesMax - text.utf8.count)
     return try Ruleset(name: "f.rules", content: text + padding)
   }
 

@@ -22,7 +22,7 @@ struct HostileRulesTests {
     ]
   )
   func giantFiles(part: String) {
-    let count = (Ruleset.bytesMax - 200) / part.utf8.count
+    let count = (RulesLimits.fileBytesMax - 200) / part.utf8.count
     let text = String(repeating: part, count: count)
     for whole in [Self.file(if: text), Self.file(text), Self.file("match \(text)"), text] {
       #expect(throws: Ruleset.RejectionError.self) { try Ruleset(name: "f.rules", content: whole) }

@@ -11,9 +11,6 @@ package final class Ruleset: Sendable {
     package var issues: [RulesIssue]
   }
 
-  /// The maximum size of a file, in bytes of UTF-8.
-  package static let bytesMax = 256 << 10
-
   /// The warnings of the compiler.
   package let issues: [RulesIssue]
   let source: SourceText
@@ -42,13 +39,14 @@ package final class Ruleset: Sendable {
   ) throws(RejectionError) {
     source = SourceText(name: name, content: content)
     self.service = service
-    guard content.utf8.count <= Self.bytesMax else {
+    guard content.utf8.count <= RulesLimits.fileBytesMax else {
       throw RejectionError(
         issues: [
           RulesIssue(
             severity: .error,
             range: source.range(0, 0),
-            description: "A rules file can have at most \(Self.bytesMax) bytes; this one has "
+            description:
+              "A rules file can have at most \(RulesLimits.fileBytesMax) bytes; this one has "
               + "\(content.utf8.count)."
           )
         ]

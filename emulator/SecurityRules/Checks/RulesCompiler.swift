@@ -3,18 +3,8 @@ import LinearRegex
 
 /// The compiler that resolves the names of a rules file and reports its errors and warnings.
 struct RulesCompiler {
-  /// The limits of the language according to the documentation of security rules.
-  private enum Limits {
-    static let parametersMax = 7
-    static let letsMax = 10
-    static let callDepthMax = 20
-    /// The maximum depth of matches, without the outermost match, which covers all documents.
-    static let matchDepthMax = 10
-    static let segmentsMax = 100
-    static let capturesMax = 20
-    /// The number of issues up to which a warning suggests a similar known name.
-    static let suggestionsMax = 100
-  }
+  /// The number of issues up to which a warning suggests a similar known name.
+  private static let suggestionsMax = 100
 
   /// The meaning of names at one point of the file.
   private struct Scope {
@@ -105,7 +95,7 @@ struct RulesCompiler {
   ) {
     var description = "Invalid \(kind) name: \(name)."
     // A file with more wrong names than this has a problem other than misspelled names.
-    if issues.count < Limits.suggestionsMax,
+    if issues.count < Self.suggestionsMax,
       let meant = NearestName.of(name, among: candidates(), takesBeginning: false)
     {
       description += " Did you mean '\(meant)'?"
@@ -161,18 +151,18 @@ struct RulesCompiler {
         match.range
       )
     }
-    if scope.matchDepth > Limits.matchDepthMax + 1 {
+    if scope.matchDepth > RulesLimits.matchDepthMax + 1 {
       fail(
-        "Maximum allowed resource rule depth of \(Limits.matchDepthMax) is reached.",
+        "Maximum allowed resource rule depth of \(RulesLimits.matchDepthMax) is reached.",
         match.range
       )
     }
-    if scope.segments > Limits.segmentsMax {
-      fail("Maximum allowed path length of \(Limits.segmentsMax) is reached.", match.range)
+    if scope.segments > RulesLimits.segmentsMax {
+      fail("Maximum allowed path length of \(RulesLimits.segmentsMax) is reached.", match.range)
     }
-    if scope.captures.count > Limits.capturesMax {
+    if scope.captures.count > RulesLimits.capturesMax {
       fail(
-        "Maximum allowed amount of \(Limits.capturesMax) match field variables is reached.",
+        "Maximum allowed amount of \(RulesLimits.capturesMax) match field variables is reached.",
         match.range
       )
     }
@@ -237,9 +227,9 @@ struct RulesCompiler {
     defer { current = nil }
     var scope = outer
     scope.locals = [:]
-    if function.parameters.count > Limits.parametersMax {
+    if function.parameters.count > RulesLimits.parametersMax {
       fail(
-        "Maximum allowed function arguments of \(Limits.parametersMax) for function "
+        "Maximum allowed function arguments of \(RulesLimits.parametersMax) for function "
           + "\(function.name) is reached.",
         function.range
       )
@@ -247,9 +237,9 @@ struct RulesCompiler {
     if version == 1, let first = function.lets.first {
       fail("Let bindings are not allowed in rules_version=\"1\";.", first.range)
     }
-    if function.lets.count > Limits.letsMax {
+    if function.lets.count > RulesLimits.letsMax {
       warn(
-        "A function can have at most \(Limits.letsMax) variables, by the documentation.",
+        "A function can have at most \(RulesLimits.letsMax) variables, by the documentation.",
         function.range
       )
     }
@@ -315,9 +305,9 @@ struct RulesCompiler {
       fail("Recursive call is not allowed.", declarations[number].syntax.range)
     }
     guard refused.isEmpty else { return nil }
-    for number in declarations.indices where depths[number] > Limits.callDepthMax {
+    for number in declarations.indices where depths[number] > RulesLimits.callDepthMax {
       fail(
-        "Maximum allowed call depth of \(Limits.callDepthMax) is reached for "
+        "Maximum allowed call depth of \(RulesLimits.callDepthMax) is reached for "
           + "[\(declarations[number].syntax.name)] call stack.",
         declarations[number].syntax.range
       )

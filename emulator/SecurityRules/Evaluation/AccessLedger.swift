@@ -27,30 +27,27 @@ package final class AccessLedger {
 
   /// Creates the ledger of a request.
   ///
-  /// A request for a single document may access 10 documents. Other requests may access 20, and 10
-  /// for each of their documents. `workMax` limits the work on strings, lists and patterns, in the
-  /// units of `LinearPattern` and `RuleValue.weight`. The default is about half a second of one
-  /// core. A brief ledger has at most `briefWorkMax` of it, which takes some milliseconds; see
+  /// A request for a single document has a smaller limit on the documents that its rules access.
+  /// `workMax` limits the work on strings, lists and patterns; a brief ledger has less of it, see
   /// `isInsufficient`.
-  package init(isSingle: Bool, workMax: Int = 20_000_000, isBrief: Bool = false) {
-    totalMax = isSingle ? 10 : 20
-    work = isBrief ? min(workMax, Self.briefWorkMax) : workMax
+  package init(isSingle: Bool, workMax: Int = RulesLimits.workMax, isBrief: Bool = false) {
+    totalMax = isSingle ? RulesLimits.accessesMax : RulesLimits.requestAccessesMax
+    work = isBrief ? min(workMax, RulesLimits.briefWorkMax) : workMax
     self.workMax = workMax
     self.isBrief = isBrief
   }
 
-  private static let briefWorkMax = 200_000
-  private static let briefExpressionsMax = 10_000
   private static let searchedMax = 20
 
   /// True if the budget of a brief ledger was used up, so that there is no decision.
   package var isInsufficient: Bool {
-    isBrief && (work < 0 || expressions > Self.briefExpressionsMax)
+    isBrief && (work < 0 || expressions > RulesLimits.briefExpressionsMax)
   }
 
   /// Returns a copy with the same documents, whose further accesses do not count for the request.
   func copy() -> AccessLedger {
-    let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax, isBrief: isBrief)
+    let isSingle = totalMax == RulesLimits.accessesMax
+    let other = AccessLedger(isSingle: isSingle, workMax: workMax, isBrief: isBrief)
     other.entries = entries
     other.places = places
     other.countedDocuments = countedDocuments

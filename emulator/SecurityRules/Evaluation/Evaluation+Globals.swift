@@ -61,11 +61,11 @@ extension Evaluation {
     // Accessing the requested document is free.
     if !accesses.contains(place), !isAskedFor(name) {
       // A refused access is not counted, so accesses that were already made stay allowed.
-      guard accesses.count < Limits.accessesMax, ledger.count(at: place) else {
+      guard accesses.count < RulesLimits.accessesMax, ledger.count(at: place) else {
         throw serviceCallError(
           function,
           .path(path),
-          "The rules may look at \(Limits.accessesMax) documents for one, and at "
+          "The rules may look at \(RulesLimits.accessesMax) documents for one, and at "
             + "\(ledger.totalMax) for a request.",
           expression
         )

@@ -51,8 +51,8 @@ extension Evaluation {
     _ value: RuleValue,
     _ expression: Expression
   ) throws(RuleError) -> RuleValue {
-    madeWeight += value.weight(atMost: Limits.madeWeightMax)
-    guard madeWeight <= Limits.madeWeightMax else {
+    madeWeight += value.weight(atMost: RulesLimits.madeWeightMax)
+    guard madeWeight <= RulesLimits.madeWeightMax else {
       throw failure("The values of the rules have become too large.", expression)
     }
     return value

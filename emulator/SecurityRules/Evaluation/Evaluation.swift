@@ -1,19 +1,7 @@
-/// The state and the limits of one evaluation of rules.
+/// The state of one evaluation of rules.
 final class Evaluation {
-  /// The limits of the language according to the documentation of security rules.
-  enum Limits {
-    static let expressionsMax = 1000
-    static let callDepthMax = 20
-    static let accessesMax = 10
-    /// The maximum length of a failure message, which may contain a client's data.
-    static let messageMax = 400
-    /// The maximum depth of nested expressions, including expressions in called functions.
-    ///
-    /// It protects the stack.
-    static let depthMax = 250
-    /// The maximum weight of values created by expressions; see `RuleValue.weight`.
-    static let madeWeightMax = 8 << 20
-  }
+  /// The maximum length of a failure message, which may contain a client's data.
+  private static let messageMax = 400
 
   /// The values of a function's parameters and variables.
   ///
@@ -102,7 +90,7 @@ final class Evaluation {
     )
     other.accesses = accesses
     // Operands that were not needed are evaluated too, for each of the reported rules.
-    other.expressionCount = -20 * Limits.expressionsMax
+    other.expressionCount = -20 * RulesLimits.expressionsMax
     return other
   }
 
@@ -155,14 +143,14 @@ final class Evaluation {
 
   private func plainValue(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
     expressionCount += 1
-    guard expressionCount <= Limits.expressionsMax else {
+    guard expressionCount <= RulesLimits.expressionsMax else {
       throw failure(
-        "Unable to evaluate the expression as the maximum of \(Limits.expressionsMax) expressions to "
+        "Unable to evaluate the expression as the maximum of \(RulesLimits.expressionsMax) expressions to "
           + "evaluate has been reached.",
         expression
       )
     }
-    guard depth < Limits.depthMax else {
+    guard depth < RulesLimits.evaluationDepthMax else {
       throw failure("Expression is too complex to evaluate safely.", expression)
     }
     // After an operand that took too long, the other operands are not evaluated either.
@@ -353,8 +341,11 @@ final class Evaluation {
     _ frame: Frame,
     _ expression: Expression
   ) throws(RuleError) -> RuleValue {
-    guard callDepth <= Limits.callDepthMax else {
-      throw failure("Maximum allowed call depth of \(Limits.callDepthMax) is reached.", expression)
+    guard callDepth <= RulesLimits.callDepthMax else {
+      throw failure(
+        "Maximum allowed call depth of \(RulesLimits.callDepthMax) is reached.",
+        expression
+      )
     }
     callDepth += 1
     defer { callDepth -= 1 }
@@ -389,7 +380,7 @@ final class Evaluation {
 
   func failure(_ message: String, _ expression: Expression) -> RuleError {
     RuleError(
-      message: message.shortened(scalarsMax: Limits.messageMax),
+      message: message.shortened(scalarsMax: Self.messageMax),
       range: expression.range
     )
   }

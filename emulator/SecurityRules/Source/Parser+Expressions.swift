@@ -236,7 +236,7 @@ extension Parser {
   ) throws(RulesIssue) -> Syntax {
     let range = range(from: start)
     let syntax = Syntax(kind, range, at: place.map { lexer.source.range($0, $0 + 1) } ?? range)
-    guard syntax.depth <= Self.depthMax else {
+    guard syntax.depth <= RulesLimits.nestingMax else {
       throw issue("Expression is too complex to evaluate safely.", from: start)
     }
     return syntax

@@ -14,8 +14,6 @@ struct Parser {
   var start = 0
   var lastEnd = 0
 
-  /// The maximum depth of nested expressions; deeper nesting would exhaust the stack.
-  static let depthMax = 99
   /// The current depth of nested expressions and matches.
   private var depth = 0
 
@@ -108,7 +106,7 @@ struct Parser {
   ) throws(RulesIssue) -> Result {
     depth += 1
     defer { depth -= 1 }
-    guard depth <= Self.depthMax else {
+    guard depth <= RulesLimits.nestingMax else {
       throw issue("Expression is too complex to evaluate safely.", from: start)
     }
     return try body(&self)

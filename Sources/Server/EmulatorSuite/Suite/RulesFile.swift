@@ -81,9 +81,9 @@ struct RulesFile: Service {
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }  // Nothing was written that could be lost.
       // One additional byte shows that the file is too large.
-      let data = try file.read(upToCount: Ruleset.bytesMax + 1) ?? Data()
-      guard data.count <= Ruleset.bytesMax else {
-        return .unreadable("it has more than \(Ruleset.bytesMax) bytes.")
+      let data = try file.read(upToCount: RulesLimits.fileBytesMax + 1) ?? Data()
+      guard data.count <= RulesLimits.fileBytesMax else {
+        return .unreadable("it has more than \(RulesLimits.fileBytesMax) bytes.")
       }
       guard let text = String(data: data, encoding: .utf8) else {
         return .unreadable("it is not text in UTF-8.")
