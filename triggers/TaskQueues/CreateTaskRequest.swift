@@ -1,5 +1,6 @@
 import DocumentModel
 import JSONText
+import Manifests
 import StatusCodes
 import TaskQueueModel
 
@@ -101,9 +102,10 @@ struct CreateTaskRequest {
       )
     }
     let id = String(name.dropFirst(prefix.count))
-    guard (1...500).contains(id.utf8.count), id.utf8.allSatisfy(isIDByte) else {
+    let most = FunctionLimits.taskIDBytesMax
+    guard (1...most).contains(id.utf8.count), id.utf8.allSatisfy(isIDByte) else {
       throw .invalidArgument(
-        "The task's id \"\(id.prefix(600))\" must be 1 to 500 letters, digits, hyphens and "
+        "The task's id \"\(id.prefix(600))\" must be 1 to \(most) letters, digits, hyphens and "
           + "underscores."
       )
     }
@@ -131,7 +133,7 @@ struct CreateTaskRequest {
   }
 
   private static func deadline(_ text: String?) throws(StatusError) -> Duration {
-    guard let text else { return .seconds(60) }
+    guard let text else { return NewTask.dispatchDeadlineDefault }
     guard text.hasSuffix("s"), text.utf8.dropLast().allSatisfy({ $0 == 46 || isDigit($0) }),
       let seconds = Double(text.dropLast())
     else {
@@ -139,8 +141,12 @@ struct CreateTaskRequest {
         "task.dispatchDeadline is \"\(text.prefix(100))\"; write seconds, such as 60s."
       )
     }
-    guard (15...1800).contains(seconds) else {
-      throw .invalidArgument("task.dispatchDeadline is \(text.prefix(100)); give 15s to 1800s.")
+    let allowed = FunctionLimits.attemptSeconds
+    guard (Double(allowed.lowerBound)...Double(allowed.upperBound)).contains(seconds) else {
+      throw .invalidArgument(
+        "task.dispatchDeadline is \(text.prefix(100)); give \(allowed.lowerBound)s to "
+          + "\(allowed.upperBound)s."
+      )
     }
     return .milliseconds(Int64(seconds * 1000))
   }

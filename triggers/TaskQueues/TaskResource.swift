@@ -73,14 +73,16 @@ enum TaskResource {
     if let limit = retry.maxRetrySeconds {
       retryConfig["maxRetryDuration"] = .string(seconds(limit))
     }
-    let perSecond = rates.maxDispatchesPerSecond ?? 500
+    let perSecond = rates.maxDispatchesPerSecond ?? Double(FunctionLimits.tasksPerSecondMax)
     return [
       "name": .string(name),
       "state": queue.isPaused ? "PAUSED" : "RUNNING",
       "rateLimits": [
         "maxDispatchesPerSecond": .number(perSecond),
         "maxBurstSize": .number((perSecond / 5).rounded(.up)),
-        "maxConcurrentDispatches": JSONValue(rates.maxConcurrentDispatches ?? 1000),
+        "maxConcurrentDispatches": JSONValue(
+          rates.maxConcurrentDispatches ?? FunctionLimits.concurrentTasksDefault
+        ),
       ],
       "retryConfig": .object(retryConfig),
     ]

@@ -53,7 +53,7 @@ package actor DeploymentController {
   /// any deployment starts.
   package init(
     configuration: Configuration,
-    manifestTimeout: Duration = .seconds(10),
+    manifestTimeout: Duration = ManifestCheck.timeoutDefault,
     starts: StartWatch,
     now: @escaping @Sendable () -> Date,
     logger: Logger,

@@ -13,8 +13,10 @@ import Subprocess
 
 /// The check that asks a functions binary for its manifest and refuses unusable manifests.
 package struct ManifestCheck: Sendable {
-  /// The time limit for the discovery of functions, equal to Firebase's.
-  var timeout: Duration = .seconds(10)
+  /// The default time limit for the discovery of functions, equal to Firebase's.
+  package static let timeoutDefault = Duration.seconds(10)
+
+  var timeout = Self.timeoutDefault
 
   /// The maximum output of a binary that only has to write its manifest.
   private static let outputBytesMax = 1 << 20

@@ -335,8 +335,10 @@ extension CloudPlan.Queue {
     let seconds = retry?.maxRetrySeconds ?? 0
     self.init(
       service: service,
-      maxConcurrentDispatches: trigger.rateLimits?.maxConcurrentDispatches ?? 1000,
-      maxDispatchesPerSecond: trigger.rateLimits?.maxDispatchesPerSecond ?? 500,
+      maxConcurrentDispatches: trigger.rateLimits?.maxConcurrentDispatches
+        ?? FunctionLimits.concurrentTasksDefault,
+      maxDispatchesPerSecond: trigger.rateLimits?.maxDispatchesPerSecond
+        ?? Double(FunctionLimits.tasksPerSecondMax),
       maxAttempts: retry?.maxAttempts ?? 3,
       maxRetrySeconds: seconds > 0 ? seconds : nil,
       minBackoffSeconds: retry?.minBackoffSeconds ?? 0.1,

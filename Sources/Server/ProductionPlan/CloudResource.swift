@@ -1,3 +1,5 @@
+import Manifests
+
 /// One resource of a plan, in the form in which plans are stored and compared.
 package struct CloudResource: Codable, Sendable, Hashable {
   /// The identity, such as `service us-central1/embedmessage`; equal in plans to compare.
@@ -138,7 +140,10 @@ extension CloudPlan.Job {
   }
 
   /// The time for one attempt, which Cloud Scheduler bounds by 15 seconds and 30 minutes.
-  var attemptSeconds: Int { min(max(service.timeoutSeconds, 15), 1800) }
+  var attemptSeconds: Int {
+    let allowed = FunctionLimits.attemptSeconds
+    return min(max(service.timeoutSeconds, allowed.lowerBound), allowed.upperBound)
+  }
 }
 
 extension CloudPlan.Queue {

@@ -30,12 +30,15 @@ extension FunctionEndpoint {
     if let problem = Self.problem(
       "maxConcurrentDispatches",
       rates?.maxConcurrentDispatches,
-      1...5000
+      1...FunctionLimits.concurrentTasksMax
     ) {
       problems.append(problem)
     }
-    if let rate = rates?.maxDispatchesPerSecond, !(rate > 0 && rate <= 500) {
-      problems.append("has a maxDispatchesPerSecond of \(rate); give more than 0, up to 500.")
+    let rateMax = FunctionLimits.tasksPerSecondMax
+    if let rate = rates?.maxDispatchesPerSecond, !(rate > 0 && rate <= Double(rateMax)) {
+      problems.append(
+        "has a maxDispatchesPerSecond of \(rate); give more than 0, up to \(rateMax)."
+      )
     }
     return problems
   }

@@ -125,9 +125,9 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
 
   /// The limits on the rate at which a queue dispatches its tasks.
   package struct RateLimits: Codable, Sendable, Hashable {
-    /// The number of tasks that run at the same time; 1000 when absent.
+    /// The number of tasks that run at the same time; `concurrentTasksDefault` when absent.
     package var maxConcurrentDispatches: Int?
-    /// The number of tasks that start per second; 500 when absent.
+    /// The number of tasks that start per second; `tasksPerSecondMax` when absent.
     package var maxDispatchesPerSecond: Double?
 
     package init(maxConcurrentDispatches: Int? = nil, maxDispatchesPerSecond: Double? = nil) {

@@ -38,6 +38,16 @@ package enum FunctionLimits {
   package static let listMax = 100
   /// The allowed memory sizes of one worker.
   package static let memoryMebibytes = 128...32_768
+  /// The maximum number of tasks of one queue that start per second, which is also the default.
+  package static let tasksPerSecondMax = 500
+  /// The maximum number of tasks of one queue that run at the same time.
+  package static let concurrentTasksMax = 5000
+  /// The default number of tasks of one queue that run at the same time.
+  package static let concurrentTasksDefault = 1000
+  /// The maximum length of a task's id.
+  package static let taskIDBytesMax = 500
+  /// The allowed time for one attempt of a task or a scheduled run, from its sender's view.
+  package static let attemptSeconds = 15...backgroundSecondsMax
   /// The maximum number of retries of a scheduled run.
   package static let scheduleRetriesMax = 5
   /// The longest time in a retry policy: 31 days, the time that Cloud Tasks keeps a task.

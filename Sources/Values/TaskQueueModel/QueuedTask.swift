@@ -1,5 +1,6 @@
 package import DocumentModel
 package import Events
+import Manifests
 package import StatusCodes
 
 /// A new task as its sender described it, after validation.
@@ -22,7 +23,7 @@ package struct NewTask: Sendable, Hashable {
     body: [UInt8],
     headers: [String: String] = [:],
     scheduleTime: Timestamp? = nil,
-    dispatchDeadline: Duration = .seconds(60),
+    dispatchDeadline: Duration = Self.dispatchDeadlineDefault,
     target: TaskTarget? = nil
   ) {
     self.id = id
@@ -43,6 +44,9 @@ extension NewTask {
       )
     }
   }
+
+  /// The time for one attempt of a task whose sender names none, as long as a function's default.
+  package static let dispatchDeadlineDefault = Duration.seconds(FunctionLimits.secondsDefault)
 
   private static let aheadMax: Int64 = 30 * 86_400 * 1_000_000
 }

@@ -113,7 +113,10 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
     _ deadline: Duration?
   ) async throws -> String {
     if let id { try Self.check(id) }
-    if let deadline, !(Duration.seconds(15)...Duration.seconds(1800)).contains(deadline) {
+    let allowed = FunctionLimits.attemptSeconds
+    if let deadline,
+      !(Duration.seconds(allowed.lowerBound)...(.seconds(allowed.upperBound))).contains(deadline)
+    {
       throw TaskQueueError(
         .invalidArgument,
         "The dispatchDeadline \(deadline) is not allowed; set 15 seconds to 30 minutes."
@@ -151,10 +154,11 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
       (65...90).contains($0) || (97...122).contains($0) || (48...57).contains($0) || $0 == 45
         || $0 == 95
     }
-    guard isID, (1...500).contains(id.utf8.count) else {
+    let most = FunctionLimits.taskIDBytesMax
+    guard isID, (1...most).contains(id.utf8.count) else {
       throw TaskQueueError(
         .invalidArgument,
-        "\"\(id)\" is not a valid id for a task: use letters, digits, '-' and '_', 500 at most."
+        "\"\(id)\" is not a valid id for a task: use letters, digits, '-' and '_', \(most) at most."
       )
     }
   }

@@ -1,3 +1,5 @@
+import Manifests
+
 /// One task, as passed to its handler.
 public struct TaskRequest<Payload: Sendable>: Sendable {
   /// The decoded payload of the task.
@@ -81,11 +83,13 @@ public struct TaskRateLimits: Sendable, Hashable {
   /// The problems of the limits, as sentence endings that follow the function's name.
   var problems: [String] {
     var problems: [String] = []
-    if let concurrentDispatches, !(1...5000).contains(concurrentDispatches) {
-      problems.append("has \(concurrentDispatches) concurrentDispatches; set 1 to 5000.")
+    let most = FunctionLimits.concurrentTasksMax
+    if let concurrentDispatches, !(1...most).contains(concurrentDispatches) {
+      problems.append("has \(concurrentDispatches) concurrentDispatches; set 1 to \(most).")
     }
-    if let dispatchesPerSecond, !(dispatchesPerSecond > 0 && dispatchesPerSecond <= 500) {
-      problems.append("has \(dispatchesPerSecond) dispatchesPerSecond; set more than 0, up to 500.")
+    let rateMax = FunctionLimits.tasksPerSecondMax
+    if let rate = dispatchesPerSecond, !(rate > 0 && rate <= Double(rateMax)) {
+      problems.append("has \(rate) dispatchesPerSecond; set more than 0, up to \(rateMax).")
     }
     return problems
   }

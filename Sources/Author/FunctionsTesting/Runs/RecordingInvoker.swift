@@ -53,7 +53,7 @@ struct RecordingInvoker: FunctionInvoker {
   /// A function that ignores cancellation cannot be terminated inside the test's process, so the
   /// suite waits for it.
   private func bounded(_ request: InvocationRequest) async throws -> Response {
-    let own = timeouts[request.function] ?? Self.defaultTimeout
+    let own = timeouts[request.function] ?? .seconds(FunctionLimits.secondsDefault)
     let timeout = request.timeout.map { min($0, own) } ?? own
     return try await withThrowingTaskGroup(of: Response?.self) { group in
       group.addTask { try await host.invoke(request) }
@@ -75,7 +75,4 @@ struct RecordingInvoker: FunctionInvoker {
       return reply
     }
   }
-
-  /// The time limit of a function that sets none.
-  private static let defaultTimeout: Duration = .seconds(60)
 }

@@ -4,9 +4,6 @@ package import NIOCore
 import NIOPosix
 
 extension WorkerFleet {
-  /// The time limit of an invocation unless the function sets its own; Firebase's default.
-  package static let timeoutDefault = Duration.seconds(60)
-
   /// The settings of all workers.
   package struct Configuration: Sendable {
     /// The parent of the pool's private socket folder.

@@ -53,7 +53,7 @@ final class FunctionVersion: Sendable {
     self.debugger = debugger
     var limits = FunctionScheduler.Limits(function.endpoint, context.configuration)
     if debugger == nil {
-      timeout = function.endpoint.timeoutSeconds.map { .seconds($0) } ?? WorkerFleet.timeoutDefault
+      timeout = .seconds(function.endpoint.timeoutSeconds ?? FunctionLimits.secondsDefault)
     } else {
       timeout = WorkerFleet.debuggerPatience
       limits.suspend(for: timeout)
