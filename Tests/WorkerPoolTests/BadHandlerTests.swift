@@ -211,7 +211,7 @@ struct BadHandlerWorkerFleetTests {
     }
   }
 
-  @Test("Calls that crash every worker they get apart cost the function's other calls nothing")
+  @Test("Isolated calls that crash every worker they get cost the function's other calls nothing")
   func poison() async throws {
     let functions = try sample(["spell"], environment: quickly) { $0.maxInstances = 2 }
     try await withFleet(functions) { fleet, _ in

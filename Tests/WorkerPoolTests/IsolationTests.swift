@@ -5,7 +5,7 @@ import Testing
 @testable import WorkerPool
 
 /// The isolation of invocations that may have crashed a worker.
-@Suite("Invocations apart")
+@Suite("Isolated invocations")
 struct IsolationTests {
   typealias ID = FunctionScheduler.InvocationID
   typealias Worker = FunctionScheduler.WorkerID
@@ -31,10 +31,10 @@ struct IsolationTests {
   private func submit(
     _ scheduler: inout FunctionScheduler,
     _ number: UInt64,
-    apart: Bool = false,
+    isolated: Bool = false,
     at now: Duration = .zero
   ) -> [Action] {
-    scheduler.submit(id(number), timeout: .seconds(60), runsIsolated: apart, now: now)
+    scheduler.submit(id(number), timeout: .seconds(60), runsIsolated: isolated, now: now)
   }
 
   @Test("The error of a crash says whether the invocation was alone in its worker")
@@ -119,11 +119,11 @@ struct IsolationTests {
     }
   }
 
-  @Test("One that runs apart takes an idle worker, which takes nothing else until it has ended")
+  @Test("An isolated one takes an idle worker, which takes nothing else until it has ended")
   func reserves() {
     var scheduler = ready(concurrency: 80, max: 2)
 
-    #expect(submit(&scheduler, 1, apart: true) == [.run(id(1), on: worker(1))])
+    #expect(submit(&scheduler, 1, isolated: true) == [.run(id(1), on: worker(1))])
     #expect(submit(&scheduler, 2) == [.start(worker(2))])
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
     #expect(submit(&scheduler, 3) == [.run(id(3), on: worker(2))])
@@ -134,7 +134,7 @@ struct IsolationTests {
   @Test("A caller that leaves does not free the reserved worker before its handler has stopped")
   func reservedWhileLingering() {
     var scheduler = ready(concurrency: 80, max: 1)
-    _ = submit(&scheduler, 1, apart: true)
+    _ = submit(&scheduler, 1, isolated: true)
 
     #expect(scheduler.cancelled(id(1), now: .zero) == [.cancel(id(1))])
     #expect(submit(&scheduler, 2) == [.start(worker(2))])
@@ -143,18 +143,18 @@ struct IsolationTests {
   }
 
   @Test(
-    "Beside busy workers one more starts, only for those apart, and goes with the last of them",
+    "Beside busy workers one more starts, only for isolated ones, and goes with the last of them",
     arguments: [1, 80]
   )
   func oneMore(concurrency: Int) {
     var scheduler = ready(concurrency: concurrency, max: 1)
     _ = submit(&scheduler, 1)
 
-    #expect(submit(&scheduler, 2, apart: true) == [.start(worker(2))])
-    #expect(submit(&scheduler, 3, apart: true) == [])
+    #expect(submit(&scheduler, 2, isolated: true) == [.start(worker(2))])
+    #expect(submit(&scheduler, 3, isolated: true) == [])
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
     for number in 4...UInt64(3 + concurrency) { _ = submit(&scheduler, number) }
-    #expect(scheduler.waitingCount == 2, "The last ordinary one, and the second apart")
+    #expect(scheduler.waitingCount == 2, "The last ordinary one, and the second isolated one")
     #expect(scheduler.ended(id(2), now: .zero) == [.run(id(3), on: worker(2))])
     #expect(scheduler.ended(id(3), now: .zero) == [.terminate(worker(2))])
     #expect(
@@ -167,7 +167,7 @@ struct IsolationTests {
   @Test("While the only worker is reserved, ordinary ones get one more, and one stays in the end")
   func oneMoreForOthers() {
     var scheduler = ready(concurrency: 1, max: 1)
-    _ = submit(&scheduler, 1, apart: true)
+    _ = submit(&scheduler, 1, isolated: true)
 
     #expect(submit(&scheduler, 2) == [.start(worker(2))])
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
@@ -182,9 +182,9 @@ struct IsolationTests {
     _ = scheduler.yieldWorker(mayBeBusy: false, now: .zero)
     _ = scheduler.workerExited(worker(1), detail: "it exited", now: .zero)
     _ = submit(&scheduler, 1)
-    _ = submit(&scheduler, 2, apart: true)
+    _ = submit(&scheduler, 2, isolated: true)
     _ = submit(&scheduler, 3)
-    _ = submit(&scheduler, 4, apart: true)
+    _ = submit(&scheduler, 4, isolated: true)
 
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(1), on: worker(2))])
     for number in 2...UInt64(4) {
@@ -197,7 +197,7 @@ struct IsolationTests {
   @Test("All of a function's workers may be reserved, and one more starts for the others")
   func allReserved() {
     var scheduler = ready(concurrency: 80, max: 4)
-    for number in 1...UInt64(6) { _ = submit(&scheduler, number, apart: true) }
+    for number in 1...UInt64(6) { _ = submit(&scheduler, number, isolated: true) }
     for number in 2...4 { _ = scheduler.workerStarted(worker(number), now: .zero) }
 
     #expect(scheduler.workers.tally.reserved == 4)
@@ -207,11 +207,11 @@ struct IsolationTests {
     #expect(scheduler.workerStarted(worker(5), now: .zero) == [.run(id(7), on: worker(5))])
   }
 
-  @Test("The death of a reserved worker holds up those apart, and no ordinary one")
+  @Test("The death of a reserved worker holds up isolated ones, and no ordinary one")
   func separatePauses() {
     var scheduler = ready(concurrency: 1, max: 1)
-    _ = submit(&scheduler, 1, apart: true)
-    _ = submit(&scheduler, 2, apart: true)
+    _ = submit(&scheduler, 1, isolated: true)
+    _ = submit(&scheduler, 2, isolated: true)
 
     #expect(
       scheduler.workerExited(worker(1), detail: "trap", now: .zero) == [
@@ -226,14 +226,14 @@ struct IsolationTests {
       scheduler.advance(to: .milliseconds(100)) == [.run(id(2), on: worker(2))]
     )
     _ = scheduler.workerExited(worker(2), detail: "trap", now: .milliseconds(100))
-    _ = submit(&scheduler, 4, apart: true, at: .milliseconds(100))
+    _ = submit(&scheduler, 4, isolated: true, at: .milliseconds(100))
     #expect(scheduler.advance(to: .milliseconds(299)) == [])
     #expect(scheduler.advance(to: .milliseconds(300)) == [.start(worker(3))])
     _ = scheduler.workerStarted(worker(3), now: .milliseconds(300))
     _ = scheduler.ended(id(4), now: .milliseconds(300))
-    _ = submit(&scheduler, 5, apart: true, at: .milliseconds(300))
+    _ = submit(&scheduler, 5, isolated: true, at: .milliseconds(300))
     _ = scheduler.workerExited(worker(3), detail: "trap", now: .milliseconds(300))
-    _ = submit(&scheduler, 6, apart: true, at: .milliseconds(300))
+    _ = submit(&scheduler, 6, isolated: true, at: .milliseconds(300))
     #expect(
       scheduler.advance(to: .milliseconds(400)) == [.start(worker(4))],
       "After a success the wait is short again"
@@ -243,26 +243,26 @@ struct IsolationTests {
   @Test("A reserved worker killed for its memory or its silence holds up no ordinary one either")
   func killedReserved() {
     var large = ready(concurrency: 1, max: 2)
-    _ = submit(&large, 1, apart: true)
+    _ = submit(&large, 1, isolated: true)
     _ = large.workerTooLarge(worker(1), now: .zero)
     #expect(submit(&large, 2) == [.start(worker(2))])
 
     var silent = ready(concurrency: 1, max: 2)
-    _ = submit(&silent, 1, apart: true)
+    _ = submit(&silent, 1, isolated: true)
     _ = silent.broke(id(1), now: .zero)
     _ = silent.cancelled(id(1), now: .zero)
     #expect(silent.advance(to: .seconds(30)) == [.kill(worker(1), .silent)])
     #expect(submit(&silent, 2, at: .seconds(30)) == [.start(worker(2))])
   }
 
-  @Test("The death of an ordinary worker holds up ordinary invocations, and none that runs apart")
+  @Test("The death of an ordinary worker holds up ordinary invocations, and no isolated one")
   func ordinaryPause() {
     var scheduler = ready(concurrency: 1, max: 2)
     _ = submit(&scheduler, 1)
     _ = scheduler.workerExited(worker(1), detail: "trap", now: .zero)
 
     #expect(submit(&scheduler, 2) == [])
-    #expect(submit(&scheduler, 3, apart: true) == [.start(worker(2))])
+    #expect(submit(&scheduler, 3, isolated: true) == [.start(worker(2))])
     // The worker is for the newer invocation, although the older one waits too.
     #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(3), on: worker(2))])
     #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(3))])

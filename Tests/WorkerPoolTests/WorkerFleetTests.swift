@@ -377,7 +377,7 @@ struct WorkerFleetTests {
     }
   }
 
-  @Test("A request that must run apart has a process of its own beside the function's others")
+  @Test("An isolated request has a process of its own beside the function's others")
   func runsIsolated() async throws {
     let functions = try sample(["slowEcho"]) { $0.maxInstances = 1 }
     try await withFleet(functions) { fleet, _ in
@@ -386,10 +386,10 @@ struct WorkerFleetTests {
       }
       await fleet.waitForRunning()
 
-      var apart = invocation("slowEcho", #"{"data":{"milliseconds":0,"text":"apart"}}"#)
-      apart.runsIsolated = true
-      let reply = try await fleet.invoke(apart)
-      #expect(try await reply.text == #"{"result":"apart"}"#)
+      var isolated = invocation("slowEcho", #"{"data":{"milliseconds":0,"text":"own"}}"#)
+      isolated.runsIsolated = true
+      let reply = try await fleet.invoke(isolated)
+      #expect(try await reply.text == #"{"result":"own"}"#)
       await eventually("its process ends") { fleet.statuses().allSatisfy { $0.workers <= 1 } }
       #expect(fleet.statuses().map(\.running) == [1])
       others.cancel()

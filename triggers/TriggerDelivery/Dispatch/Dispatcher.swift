@@ -518,7 +518,7 @@ final class Dispatcher: Sendable {
     case .suspect(let error):
       if isDiscarding(id) { return settle(item, .putOff(error), now) }
       logger.info(
-        "A delivery shared a worker that crashed, and runs apart next",
+        "A delivery shared a worker that crashed, and runs isolated next",
         metadata: ["delivery.id": "\(id)", "error": "\(error)"]
       )
       state.withLock {

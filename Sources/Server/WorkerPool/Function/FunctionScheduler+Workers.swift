@@ -133,7 +133,7 @@ extension FunctionScheduler {
       actions.append(.start(workers.add(.queued(isForQueue: !isWanted))))
     }
     if isPaused, !queue.isEmpty || workers.tally.all < instancesWanted { setWake(pause.end) }
-    if now < pauseIsolated.end, queue.count(runningApart: true) > 0 { setWake(pauseIsolated.end) }
+    if now < pauseIsolated.end, queue.count(isolated: true) > 0 { setWake(pauseIsolated.end) }
     while workers.tally.queuedOnDemand > 0, workers.tally.onTheWay > needed,
       let id = workers.lastQueuedForQueue
     {
@@ -230,15 +230,15 @@ extension FunctionScheduler {
   ///
   /// A pause after crashes of ordinary invocations does not delay isolated ones, and vice versa.
   private func workersNeeded(_ now: Duration) -> Int {
-    let ordinary = now < pause.end ? 0 : queue.count(runningApart: false)
-    let apart = now < pauseIsolated.end ? 0 : queue.count(runningApart: true)
+    let ordinary = now < pause.end ? 0 : queue.count(isolated: false)
+    let isolated = now < pauseIsolated.end ? 0 : queue.count(isolated: true)
     return (ordinary + limits.concurrency - 1) / limits.concurrency
-      + min(apart, limits.isolatedMax - min(limits.isolatedMax, workers.tally.reserved))
+      + min(isolated, limits.isolatedMax - min(limits.isolatedMax, workers.tally.reserved))
   }
 
   /// The function's maximum, plus one while an isolated invocation waits or runs.
   private var instancesAllowed: Int {
-    let hasApart = workers.tally.reserved > 0 || queue.count(runningApart: true) > 0
-    return limits.instancesMax + (hasApart ? 1 : 0)
+    let hasIsolated = workers.tally.reserved > 0 || queue.count(isolated: true) > 0
+    return limits.instancesMax + (hasIsolated ? 1 : 0)
   }
 }

@@ -5,7 +5,7 @@ import FlowControl
 /// It knows workers and invocations only by number and performs no I/O. Each event returns actions,
 /// which the owner carries out in order. Times are durations since the pool was created.
 ///
-/// An isolated invocation (`runsApart`) has a worker to itself, so that a crash concerns no other.
+/// An isolated invocation has a worker to itself, so that a crash concerns no other.
 struct FunctionScheduler {
   /// The identity of a worker process, from the decision to start it until it has exited.
   struct WorkerID: Hashable, Sendable {
@@ -181,8 +181,7 @@ extension FunctionScheduler {
   /// Accepts an invocation, and runs, queues or refuses it.
   ///
   /// It may run for `timeout` once a worker has it. It waits until `waitsUntil`, or for as long as
-  /// the limits allow. With `runsApart` it gets a worker that runs no other invocation at the same
-  /// time.
+  /// the limits allow. With `runsIsolated` it gets a worker that runs no other invocation meanwhile.
   mutating func submit(
     _ id: InvocationID,
     bytes: Int = 0,
@@ -201,8 +200,8 @@ extension FunctionScheduler {
     )
     if workers.tally.all == 0 { placeFound() }
     var actions: [Action] = []
-    if queue.count(runningApart: entry.runsIsolated) == 0,
-      let worker = place(runningApart: entry.runsIsolated, now)
+    if queue.count(isolated: entry.runsIsolated) == 0,
+      let worker = place(isolated: entry.runsIsolated, now)
     {
       run(id, entry, on: worker, now, &actions)
     } else if queue.takes(bytes: bytes) {
@@ -301,16 +300,16 @@ extension FunctionScheduler {
   private func next(_ now: Duration) -> (InvocationID, WorkerID)? {
     guard !queue.isEmpty else { return nil }
     let lanes = [false, true].compactMap { runsIsolated -> (InvocationID, WorkerID)? in
-      guard let first = queue.first(runningApart: runsIsolated),
-        let worker = place(runningApart: runsIsolated, now)
+      guard let first = queue.first(isolated: runsIsolated),
+        let worker = place(isolated: runsIsolated, now)
       else { return nil }
       return (first, worker)
     }
     return now < pause.end ? lanes.last : lanes.min { $0.0.number < $1.0.number }
   }
 
-  private func place(runningApart: Bool, _ now: Duration) -> WorkerID? {
-    if runningApart {
+  private func place(isolated: Bool, _ now: Duration) -> WorkerID? {
+    if isolated {
       let isHeld = now < pauseIsolated.end || workers.tally.reserved >= limits.isolatedMax
       return isHeld ? nil : workers.freeForOneAlone
     }

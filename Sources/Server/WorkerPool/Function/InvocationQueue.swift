@@ -27,7 +27,7 @@ struct InvocationQueue {
   private let bytesMax: Int
   private var entries: [ID: Entry] = [:]
   private var ordinary = Lane()
-  private var apart = Lane()
+  private var isolated = Lane()
   private var bytes = 0
 
   /// Creates an empty queue with a maximum number of invocations and bytes.
@@ -41,7 +41,7 @@ struct InvocationQueue {
   var isEmpty: Bool { entries.isEmpty }
 
   /// Returns the number of waiting invocations that do or do not need a worker to themselves.
-  func count(runningApart: Bool) -> Int { runningApart ? apart.count : ordinary.count }
+  func count(isolated: Bool) -> Int { isolated ? self.isolated.count : ordinary.count }
 
   /// All waiting invocations, in no particular order.
   var all: [ID: Entry] { entries }
@@ -52,9 +52,9 @@ struct InvocationQueue {
   func takes(bytes more: Int) -> Bool { entries.count < countMax && bytes + more <= bytesMax }
 
   /// Returns the first invocation in a lane.
-  func first(runningApart: Bool) -> ID? {
+  func first(isolated: Bool) -> ID? {
     // A lane never begins with a removed invocation: see `skipLeft`.
-    runningApart ? apart.ids.first : ordinary.ids.first
+    isolated ? self.isolated.ids.first : ordinary.ids.first
   }
 
   /// Adds an invocation at the end.
@@ -93,8 +93,8 @@ struct InvocationQueue {
     }
   }
 
-  private mutating func change(_ isApart: Bool, _ change: (inout Lane, [ID: Entry]) -> Void) {
-    if isApart { change(&apart, entries) } else { change(&ordinary, entries) }
+  private mutating func change(_ isIsolated: Bool, _ change: (inout Lane, [ID: Entry]) -> Void) {
+    if isIsolated { change(&isolated, entries) } else { change(&ordinary, entries) }
   }
 
   /// Removes leading IDs of removed invocations, and bounds the number of other stale IDs.
