@@ -61,7 +61,10 @@ enum ChildProcess {
     outputBytesMax: Int = .max,
     onLine: @escaping @Sendable (String) -> Void = { _ in }
   ) async throws -> Result {
-    let (floods, flood) = AsyncStream.makeStream(of: Void.self)
+    let (floods, flood) = AsyncStream.makeStream(
+      of: Void.self,
+      bufferingPolicy: .bufferingNewest(1)
+    )
     let lines = Lines(bytesMax: outputBytesMax, onLine: onLine) { flood.finish() }
     let ending = try await withThrowingTaskGroup(of: Ending.self) { group in
       group.addTask {

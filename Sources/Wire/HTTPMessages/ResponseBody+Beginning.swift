@@ -17,7 +17,10 @@ extension Response.Body {
       return buffer.getSlice(at: buffer.readerIndex, length: min(bytesMax, buffer.readableBytes))
         ?? buffer
     }
-    let (overflows, overflow) = AsyncStream.makeStream(of: Void.self)
+    let (overflows, overflow) = AsyncStream.makeStream(
+      of: Void.self,
+      bufferingPolicy: .bufferingNewest(1)
+    )
     let beginning = Beginning(bytesMax: bytesMax) { overflow.finish() }
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in

@@ -173,12 +173,15 @@ actor MessageQueue {
   /// While another task does so, this one waits to take its place.
   func run() async {
     while arrivals != nil {
-      let (ending, continuation) = AsyncStream<Void>.makeStream()
+      let (ending, continuation) = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1)
+      )
       successors.append(continuation)
       for await _ in ending {}
       if Task.isCancelled { return }
     }
-    let (stream, continuation) = AsyncStream<String>.makeStream()
+    // One element for each message that waits, and their number is limited.
+    let (stream, continuation) = AsyncStream<String>.makeStream(bufferingPolicy: .unbounded)
     arrivals = continuation
     defer {
       arrivals = nil

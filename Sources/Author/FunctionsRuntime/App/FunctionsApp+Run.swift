@@ -223,8 +223,8 @@ private struct ServedApp: Service, CustomStringConvertible {
       // The process received a signal to end before it served any request.
       return
     }
-    let wish = AsyncStream<Void>.makeStream()
-    let (ports, port) = AsyncStream.makeStream(of: Int.self)
+    let wish = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let (ports, port) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
     let server = WorkerServer.service(
       host: host,
       address: settings.address,

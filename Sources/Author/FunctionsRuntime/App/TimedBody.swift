@@ -19,7 +19,11 @@ struct TimedBody: Sendable {
     _ produce: @escaping @Sendable (@escaping Response.Body.Write) async throws -> Void
   ) async throws {
     let gate = Gate(write)
-    let (ends, end) = AsyncThrowingStream.makeStream(of: Bool.self)
+    let (ends, end) = AsyncThrowingStream.makeStream(
+      of: Bool.self,
+      // The first of the two ends counts.
+      bufferingPolicy: .bufferingOldest(1)
+    )
     // These tasks are unstructured, because a task group would wait for a function that ignores
     // cancellation. Both tasks end with the function or are cancelled below.
     let function = Task {

@@ -75,7 +75,9 @@ struct DirectTransport: FirestoreTransport {
     as credential: FirestoreCredential,
     _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
   ) async throws {
-    let (requests, sink) = AsyncStream<Google_Firestore_V1_ListenRequest>.makeStream()
+    let (requests, sink) = AsyncStream<Google_Firestore_V1_ListenRequest>.makeStream(
+      bufferingPolicy: .bufferingNewest(1)
+    )
     sink.yield(request)
     do {
       let auth = try authenticate(credential)

@@ -44,7 +44,10 @@ final class StopNotice: Service {
   }
 
   private func wait() async {
-    let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self,
+      bufferingPolicy: .bufferingNewest(1)
+    )
     let id: UInt64? = state.withLock { state in
       guard !state.isStopping else { return nil }
       state.last += 1

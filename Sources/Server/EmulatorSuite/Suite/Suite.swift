@@ -73,7 +73,8 @@ package final class Suite: Service {
     ) { failure in
       logger.critical("\(failure.message)")
     }
-    (listening, listener) = AsyncStream.makeStream()
+    // One element for each service.
+    (listening, listener) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
   }
 
   package func run() async throws {

@@ -101,7 +101,10 @@ struct Exec: AsyncParsableCommand {
 
   /// Runs the suite and the command until both end, and returns the exit status.
   private func session(_ configuration: SuiteConfiguration) async throws -> Int32 {
-    let (readiness, ready) = AsyncStream.makeStream(of: Ready.self)
+    let (readiness, ready) = AsyncStream.makeStream(
+      of: Ready.self,
+      bufferingPolicy: .bufferingNewest(1)
+    )
     let verbose = self.verbose
     do {
       let suite = try Suite(configuration: configuration, logger: Logger(label: "hearth")) {

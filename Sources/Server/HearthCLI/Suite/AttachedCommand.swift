@@ -57,7 +57,10 @@ final class AttachedCommand: Sendable {
   /// Returns 128 plus the signal's number if a signal ended `body`. After that, another signal ends
   /// this process at once. May be called only once per process.
   func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
-    let (signals, received) = AsyncStream.makeStream(of: CInt.self)
+    let (signals, received) = AsyncStream.makeStream(
+      of: CInt.self,
+      bufferingPolicy: .bufferingOldest(1)
+    )
     SignalTrap.install([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) { signal in
       if self.passOn(signal) { return .isReceived }
       received.yield(signal)

@@ -52,7 +52,7 @@ final class FleetContext: Sendable {
     self.journal = journal
     self.logger = logger
     // Bounded by `workersMax`, because the gate admits no more workers.
-    (launches, launch) = AsyncStream.makeStream()
+    (launches, launch) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     state = Mutex(
       State(
         gate: StartGate(

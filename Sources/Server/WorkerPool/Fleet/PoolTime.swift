@@ -28,7 +28,8 @@ final class Alarm: Sendable {
   /// Creates an alarm that rings only while `run` is running.
   init(_ time: PoolTime) {
     self.time = time
-    (requests, request) = AsyncStream.makeStream()
+    // Only a time before all others is requested, and `run` takes it at once.
+    (requests, request) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
   }
 
   /// Schedules the alarm for `wake`, unless it already rings earlier.

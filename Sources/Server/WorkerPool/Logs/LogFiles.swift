@@ -73,7 +73,7 @@ final class LogFiles: Sendable {
 
   /// Writes the accepted lines, for at most `timeMax`, and accepts no further ones.
   func end(within timeMax: Duration) async {
-    let (idle, signal) = AsyncStream.makeStream(of: Void.self)
+    let (idle, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let isIdle = state.withLock { state in
       state.isClosed = true
       if state.isWriting { state.closing = signal }

@@ -73,7 +73,7 @@ final class WorkerProcess: Sendable {
       )
     )
     // The stream stays short: the scheduler sends each command at most once per phase.
-    (commands, command) = AsyncStream.makeStream()
+    (commands, command) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     command.yield(.probe)
   }
 
@@ -202,7 +202,10 @@ final class WorkerProcess: Sendable {
       error: .sequence
     ) { execution in
       let process = execution.processIdentifier.value
-      let (exits, exit) = AsyncStream.makeStream(of: Void.self)
+      let (exits, exit) = AsyncStream.makeStream(
+        of: Void.self,
+        bufferingPolicy: .bufferingNewest(1)
+      )
       began(process) { exit.finish() }
       defer { ended() }
       await withTaskGroup(of: Event.self) { group in

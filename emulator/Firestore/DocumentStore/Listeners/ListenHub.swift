@@ -27,8 +27,9 @@ final class ListenHub: Sendable {
   private let readingSink: AsyncStream<ListenTable.Reading>.Continuation
 
   init() {
-    (jobs, jobSink) = AsyncStream.makeStream()
-    (readings, readingSink) = AsyncStream.makeStream()
+    // One element for each target that begins, and the targets of a listener are limited.
+    (jobs, jobSink) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+    (readings, readingSink) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
   }
 
   /// Changes the table of subscriptions; `run` performs the reads that the change requires.
