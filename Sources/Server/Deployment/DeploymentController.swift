@@ -94,6 +94,7 @@ package actor DeploymentController {
     try await starts.allow(record.id)
     let environment = try await serve(record)
     logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
+    // A deployment shows the same sentences, which say what to do.
     for note in missingSecrets(of: record, environment) { logger.warning("\(note)") }
     return record
   }

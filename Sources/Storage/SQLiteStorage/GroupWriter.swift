@@ -310,6 +310,7 @@ final class GroupWriter: Sendable {
     // the file. The next process reads it and verifies its checksums.
     try unlessFull {
       if let missing = try room.missingBytes(for: connection) {
+        // The sentence says how much space to free, and where.
         logger.warning("\(room.advice(missingBytes: missing))")
       } else {
         connection.keepLogOnClose(try !connection.checkpoint(.truncate))
@@ -325,7 +326,7 @@ final class GroupWriter: Sendable {
     do {
       try body()
     } catch let error as StorageError where error.isOnlyFull {
-      logger.warning("\(error.message); until then the log keeps what was written")
+      logger.warning("The log keeps what was written", metadata: ["error": "\(error.message)"])
     }
   }
 

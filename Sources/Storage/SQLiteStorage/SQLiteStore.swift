@@ -227,6 +227,7 @@ package final class SQLiteStore: OrderedStorage {
   ) throws {
     do {
       if let missing = try room.missingBytes(for: writer) {
+        // The sentence says how much space to free, and where.
         logger.warning("\(room.advice(missingBytes: missing))")
         return
       }

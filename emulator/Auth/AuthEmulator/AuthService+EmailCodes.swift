@@ -140,6 +140,7 @@ extension AuthService {
       case "VERIFY_AND_CHANGE_EMAIL": "verify and change the email address from"
       default: "recover your email address at"
       }
+    // As Firebase's emulator says it, in a sentence that people read in the terminal.
     logger.notice("To \(purpose) \(code.email), follow this link: \(code.link)")
   }
 

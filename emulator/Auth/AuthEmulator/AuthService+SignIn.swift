@@ -296,6 +296,7 @@ extension AuthService {
     try Self.refuseTenant(body)
     let number = try AccountChecks.phoneNumber(body.phoneNumber)
     let code = codes.addPhoneCode(for: number)
+    // As Firebase's emulator says it, in a sentence that people read in the terminal.
     logger.notice("To verify the telephone number \(number), use the code \(code.code)")
     var response = JSONObjectText()
     response.set("sessionInfo", code.session)

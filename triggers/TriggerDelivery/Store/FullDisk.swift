@@ -21,7 +21,7 @@ enum FullDisk {
       do {
         return try await write()
       } catch let error as StorageError where error.kind == .full {
-        if !isReported { logger.warning("\(complaint): the disk is full") }
+        if !isReported { logger.warning("The disk is full", metadata: ["waits": "\(complaint)"]) }
         isReported = true
         try await clock.sleep(for: wait)
       }

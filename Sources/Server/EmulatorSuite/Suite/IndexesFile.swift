@@ -19,7 +19,10 @@ struct IndexesFile: Service {
     try await cancelWhenGracefulShutdown {
       var contents = try? Data(contentsOf: URL(filePath: path))
       if contents == nil {
-        logger.warning("There is no \(path), so queries have the indexes of single fields only")
+        logger.warning(
+          "The file of indexes is missing, so queries have the indexes of single fields only",
+          metadata: ["file": "\(path)"]
+        )
       } else {
         logger.notice(
           "Queries have the indexes that a file declares",
@@ -35,7 +38,7 @@ struct IndexesFile: Service {
           queries.declare(try Self.read(path))
           logger.notice("The declared indexes have changed", metadata: ["file": "\(path)"])
         } catch let error as any StatusConvertible {
-          logger.error("\(error.statusMessage) The former indexes stay.")
+          logger.error("The former indexes stay", metadata: ["error": "\(error.statusMessage)"])
         }
       }
     }

@@ -16,7 +16,10 @@ struct ListeningService: Service {
       try await body.run()
     } catch let error as ListenError where error.reason == .inUse {
       if let elsewhere {
-        logger.notice("\(error.address) is in use, so \(name.title) takes a free port")
+        logger.notice(
+          "An address is in use, so its service takes a free port",
+          metadata: ["address": "\(error.address)", "service": "\(name.title)"]
+        )
         return try await elsewhere.run()
       }
       throw StatusError(

@@ -50,6 +50,7 @@ struct RulesFile: Service {
         try await Task.sleep(for: Self.interval)
         switch watch.looked(look()) {
         case .wait: break
+        // A sentence for the person who has just saved the file.
         case .report(let problem): logger.error("\(path) \(problem) \(outcome)")
         case .load(let content):
           do {
@@ -57,6 +58,7 @@ struct RulesFile: Service {
             store.recheckListeners()
             logger.notice("The security rules have changed", metadata: ["file": "\(path)"])
           } catch {
+            // The error is the compiler's text, with the place where an editor opens the file.
             logger.error("\(error) \(outcome)")
           }
         }
@@ -97,6 +99,7 @@ struct RulesFile: Service {
   private func load(_ content: String) throws {
     do {
       let ruleset = try Ruleset(name: URL(filePath: path).lastPathComponent, content: content)
+      // A compiler's line, whose place editors and terminals open.
       for issue in ruleset.issues { logger.warning("\(path):\(issue.text)") }
       policy.load(ruleset, for: .everyProject, replacing: .project(project))
       logger.notice("Security rules decide on Firestore's requests", metadata: ["file": "\(path)"])

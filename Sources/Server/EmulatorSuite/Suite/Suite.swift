@@ -71,7 +71,7 @@ package final class Suite: Service {
       configuration: .init(isDurable: !configuration.isEphemeral),
       logger: logger
     ) { failure in
-      logger.critical("\(failure.message)")
+      logger.critical("The storage has failed", metadata: ["error": "\(failure.message)"])
     }
     // One element for each service.
     (listening, listener) = AsyncStream.makeStream(bufferingPolicy: .unbounded)

@@ -179,6 +179,7 @@ package final class ConnectionRoster: Sendable {
       state.notifiedTime = now
       return true
     }
+    // One of the constant sentences of the callers.
     if isNews { logger.warning(text, metadata: ["connections.max": "\(max)"]) }
   }
 

@@ -232,8 +232,10 @@ package final class RulesPolicy: AccessPolicy {
     )
     // The displaced decisions are freed after the lock is released.
     _ = self.recent.withLock { $0.add(recent) }
+    // The rules' own output of `debug`.
     for line in decision.debugLines(in: rules.ruleset) { logger.notice("\(line)") }
     guard !decision.isAllowed else { return }
+    // A line for the person who reads along, as the page on rules shows it.
     logger.notice(
       "\(request.method.rawValue) \(recent.path) is denied: \(decision.summary(in: rules.ruleset))"
     )
