@@ -23,6 +23,7 @@ struct AccountFile: Sendable {
   init(folder: String) throws {
     let path = "\(folder)/\(Self.accountsName)"
     let text = try Self.contents(path)
+    // The error below names the file and the usual cause.
     guard let members = try? jsonMembers(of: text) else {
       throw StatusError.invalidArgument("\(path) is not a JSON object; it may have been cut.")
     }

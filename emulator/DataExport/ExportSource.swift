@@ -112,6 +112,7 @@ struct ExportSource: Sendable {
   }
 
   private static func soleMetadataFile(in path: String) throws -> String {
+    // The error below concerns a folder that cannot be listed, too.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     let found = names.filter { isMetadataFile($0) }
     guard found.count == 1, let name = found.first else {

@@ -125,6 +125,7 @@ struct BinaryBuilder: Sendable {
     )
     let text = result.output.drop { !$0.hasPrefix("{") }.joined(separator: "\n")
     guard result.succeeded,
+      // The error below shows what was printed.
       let package = try? Package(decodingJSON: text.utf8)
     else {
       throw DeploymentError(

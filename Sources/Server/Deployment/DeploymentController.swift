@@ -151,6 +151,7 @@ package actor DeploymentController {
   package func rollBack(to id: String?) async throws -> DeploymentRecord {
     try begin()
     defer { isBusy = false }
+    // A damaged deployment is the best reason to go back to another one.
     let current = try? folder.current()
     let all = folder.records()
     let target = try Self.target(of: id, current: current, among: all)

@@ -137,6 +137,7 @@ struct DeploymentFolder: Sendable {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     let files: Set = [Self.currentName, Self.startsName]
     for name in names where !files.contains(name) && !needed.contains(name) {
+      // A folder that cannot be removed only costs disk space.
       try? FileManager.default.removeItem(atPath: folder(name))
     }
   }

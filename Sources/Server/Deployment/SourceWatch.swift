@@ -151,6 +151,7 @@ struct PackageLayout {
       ["package", "--package-path", path, "describe", "--type", "json"]
     )
     let text = (result?.output ?? []).drop { !$0.hasPrefix("{") }.joined(separator: "\n")
+    // A package that cannot be described is watched as a whole.
     guard result?.succeeded == true,
       let package = try? Description(decodingJSON: text.utf8)
     else {

@@ -20,6 +20,7 @@ package enum HubToken {
     if let hub = Address(hub) {
       for host in [hub.host, "0.0.0.0", "::"] {
         let path = pointerPath(host: host, port: hub.port)
+        // A pointer that cannot be read leads to no token; the next one is tried.
         guard let pointer = FileManager.default.contents(atPath: path),
           let file = (try? Pointer(decodingJSON: pointer))?.serverFile,
           let token = token(inServerFile: file, ofHubAt: hub)

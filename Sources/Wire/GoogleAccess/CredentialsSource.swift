@@ -58,9 +58,11 @@ struct CredentialsFile: Sendable, CustomStringConvertible, CustomReflectable {
     func fault(_ reason: String) -> StatusError {
       StatusError(.failedPrecondition, "The credentials file \(path) \(reason).")
     }
+    // The fault names the file and the remedy; the error of the system adds nothing.
     guard let data = try? Data(contentsOf: URL(filePath: path)) else {
       throw fault("cannot be read; correct GOOGLE_APPLICATION_CREDENTIALS")
     }
+    // The decoder's error could show a secret.
     guard let fields = try? Fields(decodingJSON: data) else {
       throw fault("is not a JSON object with credentials")
     }

@@ -18,6 +18,7 @@ struct TokenExchange: Sendable {
   func fetch(at time: Date) async throws -> FetchedToken {
     let (request, place) = try request(at: time)
     let response = try await send(request, to: place)
+    // The error below names the place; the decoder's could show a token.
     guard let answer = try? Answer(decodingJSON: response.body),
       !answer.access_token.isEmpty
     else {
@@ -127,6 +128,7 @@ struct TokenExchange: Sendable {
   }
 
   private func refusal(_ response: OutboundResponse, _ place: String) -> TokenError {
+    // A refusal in another form has no words to show.
     let reason = try? Refusal(decodingJSON: response.body)
     let words = [reason?.error, reason?.error_description].compactMap { $0?.prefix(200) }
       .joined(separator: ": ")

@@ -143,6 +143,7 @@ private let secondsOfYears: ClosedRange<Int64> = -62_135_596_800...253_402_300_7
 package func timestamp(_ text: String) throws(TimestampError) -> Google_Protobuf_Timestamp {
   let isPlain = !text.contains { $0 == "\"" || $0 == "\\" }
   if isPlain, let time = try? Google_Protobuf_Timestamp(jsonString: "\"\(text)\"") { return time }
+  // What the library cannot parse is tried in other forms; the last one throws.
   if let offset = text.wholeMatch(of: /(.*T.*)([+-])(\d\d):(\d\d)/),
     let hours = Int(offset.3), let minutes = Int(offset.4), hours < 24, minutes < 60,
     isPlain, var time = try? Google_Protobuf_Timestamp(jsonString: "\"\(offset.1)Z\"")

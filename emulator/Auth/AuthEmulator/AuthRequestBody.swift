@@ -132,6 +132,7 @@ struct LenientText: Decodable, Sendable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
+    // Each `try?` only tests for a type. The last attempt throws.
     if let number = try? container.decode(Int64.self) {
       text = "\(number)"
     } else if let number = try? container.decode(Double.self), number.isFinite,

@@ -19,9 +19,11 @@ extension AuthService {
 
   private func find(_ criteria: LookupCriteria) async throws -> [UserAccount] {
     var identities = (criteria.email ?? []).compactMap { text in
+      // Nobody has a malformed address.
       (try? AccountChecks.email(text)).map { AccountIdentity.email($0) }
     }
     identities += (criteria.phoneNumber ?? []).compactMap { text in
+      // Nobody has a malformed number.
       (try? AccountChecks.phoneNumber(text)).map { .phoneNumber($0) }
     }
     identities += (criteria.federatedUserId ?? []).map { federated in

@@ -251,6 +251,7 @@ extension AuthService {
       throw AuthError.notEmulated("The sign-in page of \(provider.prefix(100)) is")
     }
     let identifier = try require(body.identifier, "MISSING_IDENTIFIER")
+    // Firebase has a code of its own here for every malformed address.
     guard let email = try? AccountChecks.email(identifier) else {
       throw AuthError("INVALID_IDENTIFIER")
     }

@@ -17,6 +17,7 @@ struct CustomToken {
           + "tokens.))"
       )
     } else {
+      // Firebase has one code for every malformed token.
       guard let token = try? DecodedToken(text),
         let decoded = JSONObjectText(parsing: token.claimsJSON)
       else { throw AuthError("INVALID_CUSTOM_TOKEN : Invalid assertion format") }

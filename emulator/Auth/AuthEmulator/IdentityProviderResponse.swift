@@ -86,6 +86,7 @@ struct IdentityProviderResponse: Sendable {
 
   private static func claims(_ token: String) -> JSONObjectText? {
     if token.hasPrefix("{") { return JSONObjectText(parsing: token) }
+    // The caller refuses a token without claims.
     return (try? DecodedToken(token)).flatMap { JSONObjectText(parsing: $0.claimsJSON) }
   }
 

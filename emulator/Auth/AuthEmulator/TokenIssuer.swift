@@ -113,6 +113,7 @@ struct TokenIssuer: Sendable {
   }
 
   private func parse(_ idToken: String) throws(AuthError) -> (JSONObjectText, issued: Int64) {
+    // Firebase has one code for every malformed token.
     guard let token = try? DecodedToken(idToken),
       let payload = JSONObjectText(parsing: token.claimsJSON), payload.text("iss") == issuer
     else { throw AuthError("INVALID_ID_TOKEN") }

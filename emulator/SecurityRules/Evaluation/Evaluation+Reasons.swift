@@ -95,6 +95,7 @@ extension Evaluation {
       if case .literal = operand.kind { continue }
       let work = workLeft
       if !isNeeded { workLeft = min(work, Self.extraWorkMax) }
+      // An operand that fails is shown without a value.
       let value = try? value(operand, frame)
       if !isNeeded { workLeft = work }
       shown.append(

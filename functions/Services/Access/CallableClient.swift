@@ -145,6 +145,7 @@ public struct CallableClient: Sendable {
     {
       return reply.result
     }
+    // What is no failure either has an error of its own.
     guard let failure = try? JSONDecoder().decode(Failure.self, from: data) else {
       // A page of a proxy, or of a network that wants a sign-in, is not the function's answer.
       let isJSON =

@@ -141,6 +141,7 @@ public struct AIService: Sendable {
       .collection(AIMessage.collection).order(by: "timestamp", descending: true)
       .limit(Self.messagesMax)
     return Updates(query.snapshots(), errors: AIError.self) { snapshot in
+      // A message that this version cannot read is not shown.
       snapshot.reversed().compactMap { try? $0.data(as: AIMessage.self) }
     }
   }

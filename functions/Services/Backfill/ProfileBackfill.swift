@@ -171,6 +171,7 @@ public struct ProfileBackfill: Sendable {
       let stored = try await firestore.getAll(
         keys.map { people.pair.reading($0, in: firestore) }
       )
+      // A message whose reading is missing or cannot be read is read again.
       let readings = zip(keys, stored).compactMap { key, snapshot in
         (try? snapshot.data(as: Lenient<ProfileReading>.self).value).map { (key, $0) }
       }

@@ -108,6 +108,7 @@ public struct MessageService: Sendable {
         .collection(Message.collection).document(message.id).create(fields)
       return .delivered(at: result.updateTime)
     } catch {
+      // After any other error, such as a cancellation, the message waits.
       switch try? AccessFailure(error) {
       // An earlier attempt was made, and its confirmation lost.
       case .alreadyExists: return .delivered(at: nil)

@@ -249,6 +249,7 @@ public struct ProfileExtractor: Sendable {
   }
 
   private static func reading(_ snapshot: DocumentSnapshot) -> ProfileReading? {
+    // A reading that is missing or cannot be read counts as none.
     try? snapshot.data(as: Lenient<ProfileReading>.self).value
   }
 

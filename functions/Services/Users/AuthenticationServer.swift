@@ -88,6 +88,7 @@ struct AuthenticationServer: Sendable {
       if error.kind == .cancelled { throw CancellationError() }
       throw AuthenticationError.networkError
     }
+    // A success in another form is reported below.
     if response.isSuccess,
       let reply = try? JSONDecoder().decode(Reply.self, from: Data(response.body))
     {
@@ -102,6 +103,7 @@ struct AuthenticationServer: Sendable {
   }
 
   private static func error(_ response: OutboundResponse) -> AuthenticationError {
+    // A page of a proxy is not the server's answer.
     guard (400..<500).contains(response.status),
       let failure = try? JSONDecoder().decode(Failure.self, from: Data(response.body))
     else { return .networkError }
@@ -124,6 +126,7 @@ struct AuthenticationServer: Sendable {
   private static func refusal(in message: String) -> String? {
     guard let start = message.firstIndex(of: "{") else { return nil }
     let json = Data(message[start...].utf8)
+    // A message in another form is shown as it is.
     return (try? JSONDecoder().decode(Failure.self, from: json))?.error.message
   }
 }

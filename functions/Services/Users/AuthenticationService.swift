@@ -110,6 +110,7 @@ public final class AuthenticationService: Sendable {
       guard isCreated || isNew else { throw AuthenticationError.emailAlreadyInUse }
     } catch let error as FirestoreError where !Self.isTemporary(error) {
       if isNew {
+        // The error of the sign-up matters; an account left over can sign up again.
         let _: AuthenticationServer.Nothing? = try? await server.send(
           "delete",
           ["idToken": new.idToken]

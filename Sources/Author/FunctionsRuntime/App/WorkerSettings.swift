@@ -113,6 +113,7 @@ struct WorkerSettings: Sendable, Equatable {
   }
 
   private static func decoded<T: Decodable>(_ type: T.Type, _ json: String?) -> T? {
+    // A setting that is not of this form counts as absent: it may come from another platform.
     json.flatMap { try? type.init(decodingJSON: $0.utf8) }
   }
 

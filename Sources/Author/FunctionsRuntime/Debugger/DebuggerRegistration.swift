@@ -37,6 +37,7 @@ struct DebuggerRegistration: Service {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await keepRegistered(registration, registered) }
       group.addTask {
+        // It throws only on cancellation, and then the registration is given back, too.
         try? await gracefulShutdown()
         if let id = registered.id.withLock({ $0 }) {
           // A suite that does not respond does not send new requests either, so the error is

@@ -213,6 +213,7 @@ extension UserRecord {
       lastSignInTime: time("lastLoginAt"),
       tenantID: text("tenantId")
     )
+    // Claims that are no JSON object are not those of an SDK; the user has none then.
     if let claims = text("customAttributes"),
       case .map(let map)? = try? JSONReader.read(claims.utf8)
     {

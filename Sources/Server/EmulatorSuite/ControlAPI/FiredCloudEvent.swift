@@ -18,6 +18,7 @@ struct FiredCloudEvent {
     for function: String,
     _ trigger: FunctionEndpoint.EventTrigger
   ) throws {
+    // The error below shows the right form.
     guard let object = JSONObjectText(parsing: json)?.object("event") else {
       throw StatusError.invalidArgument(
         "\(function) waits for events of type \(trigger.eventType): give one with --event FILE, a "

@@ -42,6 +42,7 @@ enum ServerProcess {
       guard proc_pidinfo(getpid(), PROC_PIDTASKINFO, 0, &task, size) == size else { return nil }
       return Int(task.pti_resident_size)
     #else
+      // Without /proc the system does not tell.
       let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
       guard let pages = text?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
         return nil
@@ -57,6 +58,7 @@ enum ServerProcess {
     #else
       let folder = "/proc/self/fd"
     #endif
+    // Without this folder the system does not tell.
     return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.count
   }
 }

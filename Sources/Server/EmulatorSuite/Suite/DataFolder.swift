@@ -113,6 +113,7 @@ struct DataFolder: Sendable {
       if folder.owner == geteuid(), let project = projectOfDueExport(folder.path) {
         return (try? keep(folder.path)).map { ($0, project) }
       }
+      // Left to the next start, too.
       try? FileManager.default.removeItem(atPath: folder.path)
       return nil
     }

@@ -17,6 +17,7 @@ struct IndexesFile: Service {
 
   func run() async throws {
     try await cancelWhenGracefulShutdown {
+      // A file that cannot be read counts as missing.
       var contents = try? Data(contentsOf: URL(filePath: path))
       if contents == nil {
         logger.warning(
@@ -31,6 +32,7 @@ struct IndexesFile: Service {
       }
       while true {
         try await Task.sleep(for: Self.interval)
+        // A file that cannot be read counts as missing, and is reported below.
         let present = try? Data(contentsOf: URL(filePath: path))
         guard present != contents else { continue }
         contents = present

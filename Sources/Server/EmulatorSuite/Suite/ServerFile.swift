@@ -59,9 +59,11 @@ package enum ServerFile {
     if read(folder: folder)?.pid == description.pid {
       try? FileManager.default.removeItem(at: server)
     }
+    // What cannot be removed names a process that has ended, which readers notice.
     if locator(project: description.project)?.pid == description.pid {
       try? FileManager.default.removeItem(at: locatorURL(project: description.project))
     }
+    // A pointer that cannot be removed leads to no hub, which readers notice.
     if let hub = description.services["hub"] {
       try? FileManager.default.removeItem(
         atPath: HubToken.pointerPath(host: hub.host, port: hub.port)
@@ -113,6 +115,7 @@ package enum ServerFile {
   }
 
   private static func locator(project: String) -> Locator? {
+    // A file that is missing or of another form locates no suite.
     guard let data = try? Data(contentsOf: locatorURL(project: project)) else { return nil }
     return try? Locator(decodingJSON: data)
   }

@@ -145,6 +145,7 @@ struct Call: AsyncParsableCommand {
         "/hearth/v1/logs?trace=\(trace.id)&level=error&function=\(name.percentEncoded)"
       )
       for line in (lines ?? []).split(separator: UInt8(ascii: "\n")) {
+        // A line of another form tells no reason.
         guard let entry = try? FunctionLogEntry(decodingJSON: line),
           let error = entry.metadata["error"]
         else { continue }
@@ -171,6 +172,7 @@ struct Call: AsyncParsableCommand {
     for try await line in response.body.lines(lineBytesMax: Self.eventBytesMax)
     where line.hasPrefix(prefix) {
       let event = OutboundResponse(status: response.status, body: Array(line.utf8.dropFirst(6)))
+      // `report` explains an event that is not JSON.
       let fields = try? JSONSerialization.jsonObject(with: Data(event.body)) as? [String: Any]
       guard let chunk = fields?["message"] else {
         Terminal.print(unended: words.end())

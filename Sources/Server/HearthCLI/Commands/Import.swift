@@ -53,6 +53,7 @@ struct Import: AsyncParsableCommand {
     if !folder.hasSuffix("overall_export_metadata"),
       attributes?[.type] as? FileAttributeType == .typeRegular,
       (attributes?[.size] as? Int ?? 0) <= Self.checkedBytesMax,
+      // The suite reports a file that cannot be read.
       let data = try? Data(contentsOf: URL(filePath: folder))
     {
       try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")

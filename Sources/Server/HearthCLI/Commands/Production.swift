@@ -151,6 +151,7 @@ struct Production: AsyncParsableCommand {
   /// Returns the folders outside the package that its manifest depends on, as they are written.
   private func foldersOutside() throws -> [String] {
     let files = try ProjectFiles.ofWorkingFolder()
+    // Without a manifest nothing is known to be outside.
     guard let source = functions.configuration(files, isWatched: false)?.source.folder,
       let manifest = try? String(contentsOfFile: source + "/Package.swift", encoding: .utf8)
     else { return [] }

@@ -17,6 +17,7 @@ struct InstalledLibraries {
     let manifest = folder.appending(path: "Package.swift").path
     guard FileManager.default.fileExists(atPath: manifest) else { return nil }
     self.folder = folder.path
+    // An installation without this file does not say which compiler built it.
     compiler = try? String(contentsOf: folder.appending(path: "compiler"), encoding: .utf8)
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }

@@ -180,6 +180,7 @@ struct ControlClient {
     if failure.message.hasPrefix("This is the port of") {
       return .otherService(note: failure.message)
     }
+    // Another server answers in another form.
     guard response.isSuccess,
       let suite = try? SuiteDescription(decodingJSON: response.body)
     else { return .notHub }
@@ -245,6 +246,7 @@ struct ControlClient {
       }
       var error: Detail
     }
+    // An error in another form is shown as it is.
     if let error = try? ErrorBody(decodingJSON: body).error {
       let isUsage = error.status == "INVALID_ARGUMENT"
       return CommandError(error.message, isUsage ? .usage : .failed, status: error.status)

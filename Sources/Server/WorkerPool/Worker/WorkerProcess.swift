@@ -307,6 +307,7 @@ extension WorkerProcess {
         body: ByteBuffer()
       )
     )
+    // A worker that does not reply is not healthy, whatever the error.
     let reply = try? await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         guard invocation.begin({ continuation.resume(with: $0) }) else {
