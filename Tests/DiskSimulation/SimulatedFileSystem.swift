@@ -73,6 +73,7 @@ enum SimulatedFileSystem {
       return count
     }
     vfs.xSleep = { _, microseconds in
+      // SQLite sleeps on the threads of its connections.
       usleep(UInt32(microseconds))
       return microseconds
     }

@@ -18,6 +18,7 @@ import Synchronization
       endpoints.current = FuzzTarget()
       return (endpoints.current, old)
     }
+    // Blocks the main thread, on which libFuzzer expects the answer.
     let isDone = DispatchSemaphore(value: 0)
     Task.detached {
       await old?.stop()

@@ -202,6 +202,7 @@ struct SampleFaults: Sendable {
 private func stayForever(spins: Bool) {
   var turns: UInt64 = 0
   while true {
+    // This sample is a function that blocks its thread.
     if spins { turns &+= 1 } else { sleep(3600) }
   }
 }

@@ -19,7 +19,7 @@ struct SampleOddWorker {
     let listener = Self.listen(at: path, isOpen: fault != .neverListens)
     while true {
       if fault == .neverListens || fault == .neverAccepts {
-        sleep(3600)
+        sleep(3600)  // The fault of this worker.
         continue
       }
       let connection = accept(listener, nil, nil)
@@ -38,7 +38,7 @@ struct SampleOddWorker {
     while let head = readRequest(connection) {
       if head.hasPrefix("GET /__/health") {
         send(connection, fault == .illNonsense ? "\u{1}\u{2}hello\r\n\r\n" : whole("ok"))
-        if fault == .neverReads { sleep(3600) }
+        if fault == .neverReads { sleep(3600) }  // The fault of this worker.
         continue
       }
       switch fault {
@@ -48,14 +48,14 @@ struct SampleOddWorker {
         _exit(9)
       case .halfStream:
         send(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
-        usleep(200_000)
+        usleep(200_000)  // So that the server forwards the half first.
         _exit(9)
       case .short: send(connection, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nten bytes.")
       case .long:
         send(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok and more than that")
       case .twice: send(connection, whole("ok") + whole("again"))
       case .dies: _exit(9)
-      case .neverListens, .neverAccepts, .neverReads: sleep(3600)
+      case .neverListens, .neverAccepts, .neverReads: sleep(3600)  // The fault of this worker.
       }
     }
     close(connection)

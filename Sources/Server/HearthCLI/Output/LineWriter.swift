@@ -23,6 +23,7 @@ final class LineWriter: Sendable {
   private let descriptor: Int32
   private let gap: @Sendable (Int) -> String
   private let state: Mutex<State>
+  // The writing thread waits for it, which no task shares.
   private let wake = DispatchSemaphore(value: 0)
 
   /// Creates a writer to a descriptor that stays open.

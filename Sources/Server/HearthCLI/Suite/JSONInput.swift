@@ -7,6 +7,7 @@ enum JSONInput {
   static func read(_ text: String, option: String) throws -> [UInt8] {
     let bytes: [UInt8]
     if text == "-" {
+      // The command has nothing else to do until it has its input.
       bytes = Array(FileHandle.standardInput.readDataToEndOfFile())
     } else if text.hasPrefix("@") {
       let path = String(text.dropFirst())

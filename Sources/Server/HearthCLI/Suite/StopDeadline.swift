@@ -22,6 +22,7 @@ enum StopDeadline {
       Thread.sleep(forTimeInterval: requestTimeMax)
       suite.endRequests()
       guard !exports else { return }
+      // On this thread of its own, too.
       Thread.sleep(forTimeInterval: timeMax - requestTimeMax)
       Terminal.note(
         "The suite was ended, because its stop took over \(Int(timeMax)) s; what it acknowledged is "

@@ -181,7 +181,7 @@ extension FunctionScheduler {
   /// Accepts an invocation, and runs, queues or refuses it.
   ///
   /// It may run for `timeout` once a worker has it. It waits until `waitsUntil`, or for as long as
-  /// the limits allow. With `runsIsolated` it gets a worker that runs no other invocation meanwhile.
+  /// the limits allow. With `runsIsolated` it gets a worker to itself.
   mutating func submit(
     _ id: InvocationID,
     bytes: Int = 0,

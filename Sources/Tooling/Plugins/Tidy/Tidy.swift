@@ -10,7 +10,10 @@ import PackagePlugin
 /// no type has the name of its module or of another visible type, that every Swift file belongs to
 /// a target, and that `Sources/README.md` has each module once and names files that exist. It
 /// checks the length of comments, which the formatter does not wrap, and that no task local has a
-/// function type. It prints one line per finding and fails if there are any.
+/// function type. It checks that a comment gives the reason for what needs one: a task that yields,
+/// a call that blocks its thread, and outside tests an error that is dropped and a stream without a
+/// bound. It checks that log messages are constant. It prints one line per finding and fails if
+/// there are any.
 @main
 struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -31,6 +34,7 @@ struct Tidy: CommandPlugin {
     findings += ambiguousNames(in: sources)
     findings += wrongMap(of: targets, root: root)
     findings += sources.flatMap { $0.files.flatMap(\.longComments) }
+    findings += sources.flatMap { $0.files.flatMap(\.careless) }
     findings += functionTaskLocals(in: sources)
     guard findings.isEmpty else {
       for finding in findings.sorted() { Diagnostics.error(finding) }
@@ -259,6 +263,8 @@ private struct SourceFile {
   private(set) var taskLocals: [(type: String, line: Int)] = []
   /// The names of the function types.
   private(set) var functionAliases: Set<String> = []
+  /// A finding for each use that lacks its reason, and for each log message with values in it.
+  private(set) var careless: [String] = []
   private var followsTaskLocal = false
   private let text: String
 
@@ -267,9 +273,8 @@ private struct SourceFile {
     self.text = text
     // The content of a multi-line string is data, such as a package that a test writes.
     var isInString = false
-    for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
-      .enumerated()
-    {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    for (number, line) in lines.enumerated() {
       if line.ranges(of: "\"\"\"").count % 2 == 1 { isInString.toggle() }
       guard !isInString else { continue }
       if line.count > Architecture.columnsMax, line.drop(while: { $0 == " " }).hasPrefix("//"),
@@ -279,6 +284,7 @@ private struct SourceFile {
       }
       if let module = Self.importedModule(line) { imports.append((module, number + 1)) }
       readFunctionTypes(line, number + 1)
+      readUses(in: lines, at: number)
       // Nested types are indented and are used only through their parents.
       if let first = line.first, first != " ", let (type, isShared) = Self.declaredType(line) {
         types.insert(type)
@@ -300,6 +306,59 @@ private struct SourceFile {
       let name = code[words.upperBound..<equals].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
       functionAliases.insert(String(name))
     }
+  }
+
+  /// Records what lacks its reason on a line, and a log message that begins there with values in it.
+  private mutating func readUses(in lines: [Substring], at number: Int) {
+    let code = lines[number].drop { $0 == " " }
+    guard !code.hasPrefix("//"), !path.hasSuffix(".pb.swift") else { return }
+    let isTest = path.hasPrefix("Tests/")
+    for rule in Architecture.reasoned where !(isTest && rule.exemptsTests) {
+      if rule.applies(code), !Self.hasReason(lines, number, rule) {
+        careless.append("\(path):\(number + 1): \(rule.finding)")
+      }
+    }
+    guard !isTest else { return }
+    // A call is read together with the lines after it, where its arguments may be.
+    let call = lines[number...].prefix(Architecture.callLinesMax).joined(separator: "\n")
+    if code.contains(".makeStream("), !call.contains("bufferingPolicy: ") {
+      careless.append("\(path):\(number + 1): the stream states no bufferingPolicy")
+    }
+    for level in Architecture.logLevels {
+      guard let start = call.prefix(lines[number].count).firstRange(of: "ogger.\(level)(") else {
+        continue
+      }
+      let message = call[start.upperBound...].drop { $0.isWhitespace }
+      let end = message.firstRange(of: "metadata:")?.lowerBound ?? message.firstIndex(of: "\n")
+      if !message.hasPrefix("\"") || message[..<(end ?? message.endIndex)].contains("\\("),
+        !Self.hasReason(lines, number)
+      {
+        careless.append(
+          "\(path):\(number + 1): the log message is not constant; put values into its metadata, or "
+            + "say why not"
+        )
+      }
+    }
+  }
+
+  /// True if a comment is on a line or in the few lines before it, up to an empty one.
+  ///
+  /// One comment is enough for several uses of a kind in a row, and none is needed in `blocking`,
+  /// which runs its closure on a thread of its own.
+  private static func hasReason(
+    _ lines: [Substring],
+    _ number: Int,
+    _ rule: Architecture.Reasoned? = nil
+  ) -> Bool {
+    if lines[number].contains(" // ") || lines[number].contains("blocking") { return true }
+    var left = Architecture.reasonLinesMax
+    for line in lines[..<number].reversed() where left > 0 {
+      let code = line.drop { $0 == " " }
+      if code.isEmpty { return false }
+      if code.hasPrefix("//") || code.contains("blocking {") { return true }
+      left = rule?.applies(code) == true ? Architecture.reasonLinesMax : left - 1
+    }
+    return false
   }
 
   /// Returns true if the file uses a name as a word of its own.
@@ -339,6 +398,22 @@ private struct SourceFile {
   }
 }
 
+extension Substring {
+  /// True if the code calls a function of C, not a method or a function of Swift of that name.
+  fileprivate func calls(_ function: String) -> Bool {
+    uses(function + "(") && !contains("await ") && !contains("func ")
+  }
+
+  /// True if the text is in the code, and not as the end of a longer word or a method.
+  fileprivate func uses(_ text: String) -> Bool {
+    ranges(of: text).contains { range in
+      guard range.lowerBound > startIndex else { return true }
+      let before = self[index(before: range.lowerBound)]
+      return !(before.isLetter || before.isNumber || "_.\"".contains(before))
+    }
+  }
+}
+
 extension URL {
   /// Returns the path below a folder, or the whole path of a file elsewhere.
   fileprivate func path(relativeTo root: URL) -> String {
@@ -355,6 +430,48 @@ private enum Architecture {
   static let areas: Set<String> = ["emulator", "triggers", "functions"]
   /// The longest line of a comment, as in `.swift-format`.
   static let columnsMax = 100
+
+  /// A use that needs a reason: a comment on its line or just before it.
+  struct Reasoned {
+    var finding: String
+    var exemptsTests = false
+    var applies: (Substring) -> Bool
+  }
+
+  static var reasoned: [Reasoned] {
+    [
+      Reasoned(finding: "a task yields; wait for an event instead, or say why") {
+        $0.contains("Task.yield()")
+      },
+      Reasoned(finding: "a call blocks its thread; say why that is none of the shared pool") {
+        code in
+        guard !code.contains("LOCK_NB") else { return false }
+        return blockingUses.contains { code.contains($0) }
+          || blockingFunctions.contains { code.calls($0) }
+      },
+      Reasoned(finding: "an error is dropped; handle it, or say why", exemptsTests: true) {
+        $0.uses("try?")
+      },
+      Reasoned(finding: "a stream has no bound; say what bounds it", exemptsTests: true) {
+        $0.contains("bufferingPolicy: .unbounded")
+      },
+    ]
+  }
+  /// The number of lines before a use in which its reason is looked for.
+  static let reasonLinesMax = 3
+  /// The number of lines of a call in which an argument is looked for.
+  static let callLinesMax = 4
+  static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+
+  static let blockingUses = [
+    "DispatchSemaphore(", "DispatchGroup(", "NSCondition(", "Thread.sleep(", ".waitUntilExit()",
+    ".readDataToEndOfFile()", ".availableData", ".syncShutdownGracefully(",
+  ]
+  /// Functions of C, which may have methods of the same name.
+  static let blockingFunctions = [
+    "sleep", "usleep", "nanosleep", "waitpid", "flock", "pthread_cond_wait", "pthread_join",
+    "getaddrinfo",
+  ]
 
   static let layers: [String: Int] = [
     "CSQLite": 0, "CCurl": 0, "CZlib": 0, "COpenSSL": 0, "CKernels": 0, "CMemory": 0, "LibC": 0,

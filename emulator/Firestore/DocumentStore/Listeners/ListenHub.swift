@@ -132,6 +132,7 @@ final class ListenHub: Sendable {
           for entry in entries {
             guard !Task.isCancelled else { return }
             withTable { $0.take(entry) }
+            // Lets the tasks that wait for the table's lock take it.
             await Task.yield()
           }
         }

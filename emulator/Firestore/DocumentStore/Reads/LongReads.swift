@@ -68,6 +68,7 @@ package final class LongWorkExecutor: TaskExecutor {
   static let decisions = LongWorkExecutor()
 
   private let jobs = Mutex<Deque<UnownedJob>>([])
+  // Only the threads of this executor wait for it.
   private let count = DispatchSemaphore(value: 0)
 
   private init() {
