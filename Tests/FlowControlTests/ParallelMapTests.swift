@@ -11,7 +11,7 @@ struct ParallelMapTests {
 
   /// Maps numbers from 0 on and returns the outputs that were passed on, with the error at the end.
   ///
-  /// `transform` may fail; the input at `failsAt` fails itself.
+  /// `transform` may fail; the input at `inputFailsAt` fails itself.
   private func map(
     _ count: Int,
     width: Int = 3,
