@@ -311,11 +311,12 @@ struct DeploymentControllerTests {
   func oneAtATime() async throws {
     try await withProject(manifestTimeout: .seconds(240)) { project in
       let source = project.source
-      let script = "#!/bin/sh\n: > begun\nuntil [ -e end ]; do sleep 0.1; done\n"
+      let (begun, end) = (source.path("begun"), source.path("end"))
+      let script = "#!/bin/sh\n: > '\(begun)'\nuntil [ -e '\(end)' ]; do sleep 0.1; done\n"
       try source.write("slow", script, isExecutable: true)
       let first = Task { try await project.deploy(source.path("slow")) }
       await eventually("the first deployment is under way") {
-        FileManager.default.fileExists(atPath: source.path("begun"))
+        FileManager.default.fileExists(atPath: begun)
       }
       let second = await #expect(throws: DeploymentError.self) { try await project.deploy() }
       try source.write("end", "")
