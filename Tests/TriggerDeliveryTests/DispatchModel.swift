@@ -9,9 +9,9 @@ import TestSupport
 
 /// A model of a dispatcher and its store, whose steps are ordered by a seed.
 ///
-/// It uses the same value types as the service. The seed decides when writes and reads end, and when
-/// the dispatcher crashes and loses what it had not written. Handlers succeed, fail, crash their
-/// worker or find no worker.
+/// It uses the same value types as the service. The seed decides when writes and reads end, and
+/// when the dispatcher crashes and loses what it had not written. Handlers succeed, fail, crash
+/// their worker or find no worker.
 struct DispatchModel {
   /// A violated guarantee.
   struct ModelError: Error, CustomStringConvertible {

@@ -55,6 +55,7 @@ struct BlockingInvocation: Sendable {
     } catch {
       throw CallableError(error.statusCode, error.statusMessage)
     }
+    // The error below says what matters to the caller.
     guard case .map(let claims)? = try? JSONReader.read(json.utf8, unwrapsIntegers: false) else {
       throw CallableError(.unauthenticated, "The token's claims cannot be read.")
     }
