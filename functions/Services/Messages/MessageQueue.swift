@@ -237,9 +237,7 @@ actor MessageQueue {
   }
 
   private func wait(afterFailures failures: Int, in chatID: String) async {
-    let longest = min(Self.waitMax, Self.firstWait * (1 << min(failures - 1, 10)))
-    // Devices that were cut off together do not come back together.
-    let delay = longest * Double.random(in: 0.5...1)
+    let delay = Self.backOff.delay(afterFailures: failures, random: Double.random(in: 0..<1))
     // A task of its own, so that `retryNow` can end the wait. It ends with the wait at the latest.
     let wait = Task { [pause] in
       do { try await pause(delay) } catch { return }
@@ -260,6 +258,6 @@ actor MessageQueue {
   private static let deliveredMax = 100
   /// The number of mistakes of the server after which a message counts as refused.
   private static let mistakesMax = 10
-  private static let firstWait: Duration = .seconds(1)
-  private static let waitMax: Duration = .seconds(30)
+  /// With jitter, so that devices that were cut off together do not come back together.
+  private static let backOff = BackOff(initial: .seconds(1), maximum: .seconds(30), jitter: 0.5)
 }

@@ -161,7 +161,6 @@ public final class AuthenticationService: Sendable {
   ) async throws -> Bool {
     let document = firestore.acting(as: .idToken(session.idToken))
       .document("\(User.collection)/\(session.uid)")
-    var wait = Duration.milliseconds(200)
     for attempt in 1... {
       do {
         try await document.create(
@@ -172,8 +171,7 @@ public final class AuthenticationService: Sendable {
         // A write whose confirmation was lost has happened, and is found by the next attempt.
         if error.code == .alreadyExists { return attempt > 1 }
         guard Self.isTemporary(error), attempt < Self.attemptsMax else { throw error }
-        try await pause(wait)
-        wait *= 2
+        try await pause(Self.backOff.delay(afterFailures: attempt))
       }
     }
     return false
@@ -276,6 +274,7 @@ public final class AuthenticationService: Sendable {
   }
 
   private static let attemptsMax = 4
+  private static let backOff = BackOff(initial: .milliseconds(200), maximum: .seconds(1))
   private static let lifetimeSeconds: TimeInterval = 3600
   private static let marginSeconds: TimeInterval = 300
 }

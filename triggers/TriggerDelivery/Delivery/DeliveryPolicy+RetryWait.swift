@@ -4,10 +4,8 @@ import Invocation
 
 /// The wait before the next attempt of a delivery.
 extension DeliveryPolicy {
-  /// Returns the wait after a number of crashes in a row, shortened by up to a half at random.
-  static func waitAfterCrash(_ crashes: Int, random: Double) -> Duration {
-    DeliveryRetries.events.backOff.delay(afterFailures: crashes) * (1 - random / 2)
-  }
+  /// The waits after crashes in a row: those of events, shortened by up to a half at random.
+  static let crashBackOff = BackOff(initial: .seconds(1), maximum: .seconds(600), jitter: 0.5)
 
   /// Counts a failed attempt, and postpones the delivery or ends it.
   ///

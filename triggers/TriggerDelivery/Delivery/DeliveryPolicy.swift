@@ -99,7 +99,7 @@ package struct DeliveryPolicy: Sendable {
         next.end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.", now)
         break
       }
-      let wait = Self.waitAfterCrash(next.crashes, random: random)
+      let wait = Self.crashBackOff.delay(afterFailures: next.crashes, random: random)
       next.postpone(to: now.advanced(by: wait), error, at: now)
     case .crashed(let error):
       // Every attempt of a task counts, regardless of how it ended.

@@ -89,7 +89,7 @@ final class Dispatcher: Sendable {
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
   private let observer = Mutex(Observer())
-  private let alarm: DueAlarm
+  private let alarm: Alarm<Timestamp>
 
   init(
     registry: FunctionRegistry,
@@ -121,7 +121,7 @@ final class Dispatcher: Sendable {
       )
     )
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
+    alarm = Alarm(clock: clock, now: now)
   }
 
   // MARK: - Access from other parts
@@ -265,6 +265,7 @@ final class Dispatcher: Sendable {
   /// After `stop`, running deliveries may finish within the grace period.
   func run() async {
     await withDiscardingTaskGroup { group in
+      group.addTask { await self.alarm.run { self.wake() } }
       for await _ in wakeups {
         pass(in: &group)
         if state.withLock({ $0.isStopping }) { break }
@@ -306,7 +307,7 @@ final class Dispatcher: Sendable {
       group.addTask { await self.load(load) }
     }
     if work.concernsUndeployed { onUndeployed() }
-    if let sleep = work.nextTime.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
+    if let next = work.nextTime { alarm.set(next) }
     resumeWaiters()
   }
 

@@ -1,5 +1,6 @@
 import DocumentModel
 import EventLog
+import FlowControl
 import Logging
 import StorageEngine
 import Synchronization
@@ -25,7 +26,7 @@ final class UndeployedBacklogs: Sendable {
   private let reported = Mutex<Set<String>>([])
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
-  private let alarm: DueAlarm
+  private let alarm: Alarm<Timestamp>
 
   init(
     storage: any OrderedStorage,
@@ -42,7 +43,7 @@ final class UndeployedBacklogs: Sendable {
     self.now = now
     self.logger = logger
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
+    alarm = Alarm(clock: clock, now: now)
   }
 
   /// Requests another check of the undeployed functions.
@@ -67,10 +68,10 @@ final class UndeployedBacklogs: Sendable {
   /// Gives up deliveries whose time is over, until cancelled.
   func run() async {
     await withDiscardingTaskGroup { group in
+      group.addTask { await self.alarm.run { self.wake() } }
       for await _ in wakeups {
         do {
-          let next = try await turn()
-          if let sleep = next.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
+          if let next = try await turn() { alarm.set(next) }
         } catch {
           guard !Task.isCancelled else { break }
           logger.error(

@@ -2,6 +2,7 @@ import Manifests
 import DocumentModel
 import EventLog
 import Events
+import FlowControl
 import Identity
 import Logging
 import StatusCodes
@@ -36,7 +37,7 @@ package final class ScheduleRunner: Sendable {
   private let state = Mutex(State())
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
-  private let alarm: DueAlarm
+  private let alarm: Alarm<Timestamp>
 
   init(
     registry: FunctionRegistry,
@@ -57,7 +58,7 @@ package final class ScheduleRunner: Sendable {
     self.now = now
     self.logger = logger
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
+    alarm = Alarm(clock: clock, now: now)
   }
 
   /// The earliest due time of a scheduled function; nil if there is none.
@@ -97,6 +98,7 @@ package final class ScheduleRunner: Sendable {
   /// Takes runs when they are due, until cancelled.
   func run() async throws {
     try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await self.alarm.run { self.wakeup.yield() } }
       for await _ in wakeups {
         let now = now()
         if state.withLock({ $0.knownChanges != $0.changes }) { try await renewBook(now) }
@@ -107,7 +109,7 @@ package final class ScheduleRunner: Sendable {
         for function in due { try await take(function, now) }
         state.withLock { $0.isTaking = false }
         dispatcher.wake()
-        if let sleep = next.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
+        if let next { alarm.set(next) }
       }
       group.cancelAll()
     }

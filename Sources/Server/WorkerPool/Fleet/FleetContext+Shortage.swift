@@ -1,3 +1,4 @@
+import FlowControl
 import Logging
 import Synchronization
 

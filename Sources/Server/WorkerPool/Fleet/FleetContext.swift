@@ -1,3 +1,4 @@
+import FlowControl
 import Logging
 import NIOCore
 import Synchronization
@@ -23,7 +24,7 @@ final class FleetContext: Sendable {
 
   let configuration: WorkerFleet.Configuration
   let time: PoolTime
-  let alarm: Alarm
+  let alarm: Alarm<Duration>
   let log: FunctionLogStore
   let journal: InvocationJournal?
   let logger: Logger
@@ -47,7 +48,7 @@ final class FleetContext: Sendable {
   ) {
     self.configuration = configuration
     self.time = time
-    self.alarm = Alarm(time)
+    self.alarm = Alarm(sleep: time.sleep)
     self.log = log
     self.journal = journal
     self.logger = logger

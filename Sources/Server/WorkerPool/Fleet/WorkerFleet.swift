@@ -1,3 +1,4 @@
+import FlowControl
 package import HTTPMessages
 package import Invocation
 package import Logging

@@ -1,3 +1,4 @@
+import FlowControl
 import Invocation
 import Logging
 import Manifests
