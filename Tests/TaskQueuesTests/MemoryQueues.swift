@@ -39,14 +39,19 @@ actor MemoryQueues: TaskQueueBackend {
 
   func task(_ id: String, in queue: String) -> QueuedTask? { kept[queue]?[id] }
 
-  func tasks(in queue: String, after id: String?, limit: Int, withBodies: Bool) -> TaskPage {
+  func tasks(
+    in queue: String,
+    after id: String?,
+    limit: Int,
+    withBodies: Bool
+  ) -> (tasks: [QueuedTask], hasMore: Bool) {
     let rest = (kept[queue] ?? [:]).values.sorted { $0.id < $1.id }.filter { $0.id > id ?? "" }
     let tasks = rest.prefix(limit).map { task in
       var task = task
       if !withBodies { task.body = [] }
       return task
     }
-    return TaskPage(tasks, hasMore: rest.count > limit)
+    return (tasks, rest.count > limit)
   }
 
   /// All tasks of a queue.

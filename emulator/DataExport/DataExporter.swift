@@ -215,7 +215,7 @@ package struct DataExporter: Sendable {
     of database: DatabaseName,
     from: [UInt8]?,
     at time: Timestamp
-  ) async throws -> DocumentPage {
+  ) async throws -> (documents: [FirestoreDocument], next: [UInt8]?) {
     try Task.checkCancellation()
     do {
       return try await store.page(of: database, from: from, at: time)

@@ -104,15 +104,3 @@ package struct QueuedTask: Sendable, Hashable {
     self.responseCount = 0
   }
 }
-
-/// A page of a queue's tasks.
-package struct TaskPage: Sendable, Hashable {
-  package var tasks: [QueuedTask]
-  /// True if there are, or may be, more tasks after this page.
-  package var hasMore: Bool
-
-  package init(_ tasks: [QueuedTask], hasMore: Bool) {
-    self.tasks = tasks
-    self.hasMore = hasMore
-  }
-}

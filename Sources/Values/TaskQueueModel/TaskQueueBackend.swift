@@ -19,14 +19,15 @@ package protocol TaskQueueBackend: Sendable {
 
   /// Returns pending tasks after an id, ordered by id.
   ///
-  /// At most `limit` tasks are returned, and fewer if they would take too much memory. If
-  /// `withBodies` is false, their bodies are empty.
+  /// At most `limit` tasks are returned, and fewer if they would take too much memory; `hasMore` is
+  /// true if there are, or may be, more after them. If `withBodies` is false, their bodies are
+  /// empty.
   func tasks(
     in queue: String,
     after id: String?,
     limit: Int,
     withBodies: Bool
-  ) async throws -> TaskPage
+  ) async throws -> (tasks: [QueuedTask], hasMore: Bool)
 
   /// Removes a pending task and returns true; false if there is no such task.
   ///

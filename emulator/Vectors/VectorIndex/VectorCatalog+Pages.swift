@@ -14,22 +14,15 @@ package struct VectorRow: Sendable, Hashable {
   }
 }
 
-/// A page of the stored records of all indexes and namespaces.
-struct VectorPage: Sendable {
-  /// The records, ordered by index, namespace and id.
-  var rows: [VectorRow]
-  /// The start of the next page; nil after the last page.
-  var next: [UInt8]?
-}
-
 /// Reading of all records in pages of bounded size.
 extension VectorCatalog {
   /// Returns a page of records, starting at the key `from`.
   ///
-  /// Each record is complete. Writes between two pages may be visible.
-  func page(from: [UInt8]?) async throws -> VectorPage {
+  /// The records are ordered by index, namespace and id; `next` is nil after the last page. Each
+  /// record is complete. Writes between two pages may be visible.
+  func page(from: [UInt8]?) async throws -> (rows: [VectorRow], next: [UInt8]?) {
     try await storage.read { snapshot in
-      var page = VectorPage(rows: [], next: nil)
+      var page: (rows: [VectorRow], next: [UInt8]?) = ([], nil)
       try snapshot.scan(VectorRows.records, from: from, to: nil, descending: false) { key, value in
         page.rows.append(try VectorRows.row(value.bytes))
         guard page.rows.count >= Self.loadPageMax else { return true }

@@ -107,7 +107,7 @@ package final class TaskDispatch: TaskQueueBackend {
     after id: String?,
     limit: Int,
     withBodies: Bool
-  ) async throws -> TaskPage {
+  ) async throws -> (tasks: [QueuedTask], hasMore: Bool) {
     try checkQueue(queue)
     try await administration.waitForExpansion()
     var tasks: [QueuedTask] = []
@@ -115,7 +115,7 @@ package final class TaskDispatch: TaskQueueBackend {
     // One task more than fits shows if another page follows.
     for delivery in try await names.list(queue: queue, after: id, limit: limit + 1) {
       guard tasks.count < limit, bytes < Self.pageBytesMax else {
-        return TaskPage(tasks, hasMore: true)
+        return (tasks, true)
       }
       guard var task = try await queued(delivery) else { continue }
       if !withBodies { task.body = [] }
@@ -123,7 +123,7 @@ package final class TaskDispatch: TaskQueueBackend {
       for (name, value) in task.headers { bytes += name.utf8.count + value.utf8.count }
       tasks.append(task)
     }
-    return TaskPage(tasks, hasMore: false)
+    return (tasks, false)
   }
 
   package func deleteTask(_ id: String, in queue: String) async throws -> Bool {

@@ -140,10 +140,7 @@ extension DocumentDatabase {
     }
   }
 
-  private struct ListPage: Sendable {
-    var documents: [ListedDocument] = []
-    var next: PageToken?
-  }
+  private typealias ListPage = (documents: [ListedDocument], next: PageToken?)
 
   /// Reads a page of one collection with a query.
   ///
@@ -169,7 +166,7 @@ extension DocumentDatabase {
     try await self.query(query, asking: asked, at: consistency, auth: auth) { page in
       found += page.documents
     }
-    var page = ListPage()
+    var page: ListPage = ([], nil)
     page.documents = found.prefix(listing.count).map { ListedDocument(name: $0.name, document: $0) }
     if found.count > listing.count, let last = page.documents.last {
       page.next = PageToken(after: last, orders)
@@ -182,7 +179,7 @@ extension DocumentDatabase {
     after token: PageToken?,
     _ reader: SnapshotReader
   ) throws -> ListPage {
-    var page = ListPage()
+    var page: ListPage = ([], nil)
     if let collectionID = listing.collectionID {
       try append(collectionID, listing, after: token, reader, to: &page)
       return page

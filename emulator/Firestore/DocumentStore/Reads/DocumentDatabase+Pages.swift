@@ -4,14 +4,6 @@ import QueryEngine
 package import StorageEngine
 import Synchronization
 
-/// A bounded part of a database as of one time.
-package struct DocumentPage: Sendable {
-  /// The documents in the order of their keys.
-  package var documents: [FirestoreDocument]
-  /// The key at which the next page starts; nil for the last page.
-  package var next: [UInt8]?
-}
-
 /// Reading a whole database, a bounded part at a time.
 extension DocumentDatabase {
   /// Returns the time of the latest state, for use with `page`.
@@ -60,13 +52,14 @@ extension DocumentDatabase {
 
   /// Returns documents of a database as they were at `time`, starting at the key `from`.
   ///
-  /// Writes made between pages are not seen. Throws `FAILED_PRECONDITION` once the past is no
+  /// The documents are in the order of their keys; `next` is the key at which the next page starts,
+  /// and nil for the last page. Writes made between pages are not seen. Throws `FAILED_PRECONDITION` once the past is no
   /// longer kept: after an hour, after very many writes, or after a reset or an import.
   package func page(
     of database: DatabaseName,
     from: [UInt8]?,
     at time: Timestamp
-  ) async throws -> DocumentPage {
+  ) async throws -> (documents: [FirestoreDocument], next: [UInt8]?) {
     let configuration = configuration
     return try await read(ReadSet(), database, at: .readTime(time)) { reader in
       var range = KeyRange(prefix: DocumentKeys.databasePrefix(database))
@@ -95,7 +88,7 @@ extension DocumentDatabase {
         return false
       }
       merge.finish(before: end)
-      return DocumentPage(documents: merge.documents, next: end)
+      return (merge.documents, end)
     }.answer
   }
 }
