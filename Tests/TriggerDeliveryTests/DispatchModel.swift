@@ -9,9 +9,9 @@ import TestSupport
 
 /// A model of a dispatcher and its store, whose steps are ordered by a seed.
 ///
-/// It uses the same value types as the service. The seed decides when writes and reads end, and
-/// when the dispatcher crashes and loses what it had not written. Handlers succeed, fail, crash
-/// their worker or find no worker.
+/// It uses the same value types as the service. The seed decides when writes and reads end, when
+/// functions are deployed, and when the dispatcher crashes and loses what it had not written.
+/// Handlers succeed, fail, crash their worker or find no worker.
 struct DispatchModel {
   /// A violated guarantee.
   struct ModelError: Error, CustomStringConvertible {
@@ -22,6 +22,8 @@ struct DispatchModel {
   struct Hardship {
     var crashes = false
     var failures = false
+    /// True if deployments lack one of the functions now and then.
+    var undeploys = false
     /// The number of documents that receive most of the events, more than their share of a window.
     var hotDocuments = 0
   }
@@ -29,8 +31,8 @@ struct DispatchModel {
   private struct Write {
     var batch: StorageBatch
     var ends: [FunctionBacklog.End] = []
-    /// New deliveries by function, of which some remain in storage.
-    var left: [String: [Delivery]] = [:]
+    /// New deliveries by function.
+    var new: [String: [Delivery]] = [:]
     var parked: (function: String, deliveries: [Delivery])?
     var events: [UInt64] = []
   }
@@ -82,9 +84,7 @@ struct DispatchModel {
 
   /// Begins a life of the dispatcher with what storage has.
   private mutating func begin() async throws {
-    dispatch.update(
-      limits: Dictionary(uniqueKeysWithValues: Self.functions.map { ($0, Self.limits) })
-    )
+    deploy(Self.functions)
     dispatch.resume(try await store.summaries(), now: now)
   }
 
@@ -100,10 +100,17 @@ struct DispatchModel {
     case 88..<95: read()
     case 95..<98:
       now = now.advanced(by: .milliseconds(Int.random(in: 1...400, using: &generator)))
+    case 98 where hardship.undeploys:
+      deploy(Self.functions.filter { _ in Bool.random(using: &generator) })
     case 99 where hardship.crashes && Int.random(in: 0..<20, using: &generator) == 0:
       try await crash()
     default: break
     }
+  }
+
+  private mutating func deploy(_ functions: [String]) {
+    let all = Dictionary(uniqueKeysWithValues: functions.map { ($0, Self.limits) })
+    _ = dispatch.deploy(all, now: now, keptFor: .seconds(86_400))
   }
 
   private mutating func publish() async throws {
@@ -148,8 +155,9 @@ struct DispatchModel {
         )
       }
     }
-    for (function, candidates) in new where dispatch.add(candidates, of: function) {
-      write.left[function] = candidates.map(\.delivery)
+    for (function, candidates) in new {
+      dispatch.add(candidates, of: function)
+      write.new[function] = candidates.map(\.delivery)
     }
     expanding = true
     writes.append(write)
@@ -234,7 +242,7 @@ struct DispatchModel {
       expanding = false
       expanded = last
     }
-    for (function, deliveries) in write.left {
+    for (function, deliveries) in write.new {
       dispatch.change(function) { $0.inserted(deliveries) }
     }
     for end in write.ends {
@@ -268,6 +276,7 @@ struct DispatchModel {
 
   /// Runs until nothing is pending; throws if that never happens.
   private mutating func finish() async throws {
+    deploy(Self.functions)
     for round in 0... {
       while !writes.isEmpty { try await write() }
       while !reads.isEmpty { read() }

@@ -20,6 +20,12 @@ struct DispatchModelTests {
     try await play(DispatchModel.Hardship(crashes: true, failures: true))
   }
 
+  @Test("Functions that come and go with deployments lose no event and keep their order")
+  func deployments() async throws {
+    try await play(DispatchModel.Hardship(undeploys: true))
+    try await play(DispatchModel.Hardship(crashes: true, failures: true, undeploys: true))
+  }
+
   @Test(
     "Documents with more events than fit into memory lose none, keep their order, whatever crashes",
     arguments: [1, 3, 12]
@@ -28,7 +34,7 @@ struct DispatchModelTests {
     try await play(DispatchModel.Hardship(hotDocuments: count), of: 5)
     try await play(DispatchModel.Hardship(failures: true, hotDocuments: count), of: 5)
     try await play(
-      DispatchModel.Hardship(crashes: true, failures: true, hotDocuments: count),
+      DispatchModel.Hardship(crashes: true, failures: true, undeploys: true, hotDocuments: count),
       of: 10
     )
   }

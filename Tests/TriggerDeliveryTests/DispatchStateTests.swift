@@ -53,7 +53,7 @@ struct DispatchStateTests {
   @Test("Where the window's bytes are used up nothing is read until some of it has ended")
   func readsWithinRoom() throws {
     var state = DispatchState(heldBytesMax: 400, startsByItself: true)
-    _ = state.add(candidates("f"), of: "f")
+    state.add(candidates("f"), of: "f")
     state.change("f") { $0.inserted(candidates("f").map(\.delivery)) }
     let work = state.look(now: now)
     #expect(work.starts.count == 1 && work.loads.isEmpty)
@@ -68,7 +68,7 @@ struct DispatchStateTests {
   @Test("One function's large events leave room for the others'")
   func room() {
     var state = DispatchState(heldBytesMax: 1000, startsByItself: false)
-    for function in ["f", "g", "h"] { _ = state.add(candidates(function), of: function) }
+    for function in ["f", "g", "h"] { state.add(candidates(function), of: function) }
     let held = ["f", "g", "h"].map { state.backlogs[$0]?.heldBytes ?? 0 }
 
     #expect(held == [200, 200, 200])

@@ -35,9 +35,8 @@ struct FunctionBacklogTests {
   @Test("Deliveries start in order, and no more at once than the limit")
   func limit() {
     var backlog = backlog(DispatchLimits(concurrentMax: 2))
-    let isLeft = backlog.add((1...4).map { candidate($0) }, room: room)
+    backlog.add((1...4).map { candidate($0) }, room: room)
 
-    #expect(!isLeft)
     let firstStarted = started(&backlog, at: now)
     #expect(firstStarted == [1, 2])
     var first = candidate(1).delivery
@@ -51,7 +50,7 @@ struct FunctionBacklogTests {
   @Test("Of one document's deliveries the next starts when the one before has ended")
   func lane() {
     var backlog = backlog()
-    _ = backlog.add((1...3).map { candidate($0, document: "things/a") }, room: room)
+    backlog.add((1...3).map { candidate($0, document: "things/a") }, room: room)
 
     let firstStarted = started(&backlog, at: now)
     #expect(firstStarted == [1])
@@ -68,7 +67,7 @@ struct FunctionBacklogTests {
   func parking() throws {
     var backlog = backlog()
     let all = [candidate(1, document: "a/a"), candidate(2, document: "a/a"), candidate(3)]
-    _ = backlog.add(all, room: room)
+    backlog.add(all, room: room)
     let startedBefore = started(&backlog, at: now)
     #expect(startedBefore == [1, 3])
     var first = all[0].delivery
@@ -79,8 +78,7 @@ struct FunctionBacklogTests {
     #expect(end.parked.map(\.id.sequence) == [2])
     let startedAfter = started(&backlog, at: now)
     #expect(startedAfter.isEmpty)
-    let isLeft = backlog.add([candidate(4, document: "a/a")], room: room)
-    #expect(isLeft)
+    backlog.add([candidate(4, document: "a/a")], room: room)
     backlog.saved(end)
     #expect(Set(backlog.entries.keys) == Set(places(3)))
     #expect(backlog.nextDue == now.advanced(by: .seconds(5)))
@@ -94,7 +92,7 @@ struct FunctionBacklogTests {
     crashed.delivery.isUnanswered = true
     crashed.delivery.postpone(to: now, "gone", at: now)
     backlog.count(by: 1, unanswered: 1)
-    _ = backlog.add([candidate(1, document: "a/a")], room: room)
+    backlog.add([candidate(1, document: "a/a")], room: room)
     _ = started(&backlog, at: now)
     _ = backlog.bring(crashed, isForced: false)
     var first = candidate(1, document: "a/a").delivery
@@ -111,7 +109,7 @@ struct FunctionBacklogTests {
   func staleRead() throws {
     var backlog = backlog()
     let only = candidate(1)
-    _ = backlog.add([only], room: room)
+    backlog.add([only], room: room)
     _ = started(&backlog, at: now)
     backlog.noteMore()
     let request = backlog.beginLoad(now: now, bytesMax: room)
@@ -132,8 +130,8 @@ struct FunctionBacklogTests {
     backlog.noteMore()
     _ = backlog.beginLoad(now: now, bytesMax: room)
     let new = candidate(7)
-    let isLeft = backlog.add([new], room: room)
-    #expect(isLeft)
+    backlog.add([new], room: room)
+    #expect(backlog.entries.isEmpty)
     backlog.inserted([new.delivery])
     _ = backlog.apply(DeliveryStore.Loaded())
 
@@ -143,12 +141,10 @@ struct FunctionBacklogTests {
   @Test("Once a delivery stays in storage, later ones do as well, and are read after it")
   func order() {
     var backlog = backlog()
-    let isFirstLeft = backlog.add([candidate(1, bytes: 60)], room: 100)
-    #expect(!isFirstLeft)
-    let isSecondLeft = backlog.add([candidate(2, bytes: 60)], room: 40)
-    #expect(isSecondLeft)
-    let isThirdLeft = backlog.add([candidate(3, bytes: 1)], room: 40)
-    #expect(isThirdLeft)
+    backlog.add([candidate(1, bytes: 60)], room: 100)
+    backlog.inserted([candidate(1).delivery])
+    backlog.add([candidate(2, bytes: 60)], room: 40)
+    backlog.add([candidate(3, bytes: 1)], room: 40)
     backlog.inserted([candidate(2).delivery])
 
     #expect(Set(backlog.entries.keys) == Set(places(1)))
@@ -168,7 +164,7 @@ struct FunctionBacklogTests {
   @Test("Suspects run a few at a time, and others pass them")
   func crashCandidates() {
     var backlog = backlog()
-    _ = backlog.add((1...8).map { candidate($0) }, room: room)
+    backlog.add((1...8).map { candidate($0) }, room: room)
     _ = started(&backlog, at: now)
     for place in places(1, 2, 3, 4, 5, 6) { backlog.release(place, asCrashCandidate: true) }
     backlog.release(places(8)[0], asCrashCandidate: false)
@@ -184,7 +180,7 @@ struct FunctionBacklogTests {
     for instances in [1, 2, 4] {
       let isolatedMax = FunctionEndpoint.isolatedMax(instances: instances)
       var backlog = backlog(DispatchLimits(isolatedMax: isolatedMax))
-      _ = backlog.add((1...8).map { candidate($0) }, room: room)
+      backlog.add((1...8).map { candidate($0) }, room: room)
       _ = started(&backlog, at: now)
       for place in places(1, 2, 3, 4, 5, 6, 7, 8) { backlog.release(place, asCrashCandidate: true) }
 
@@ -197,7 +193,7 @@ struct FunctionBacklogTests {
   func suspendedBehindRun() {
     var backlog = backlog()
     let all = [candidate(1, document: "a/a"), candidate(2, document: "a/a"), candidate(3)]
-    _ = backlog.add(all, room: room)
+    backlog.add(all, room: room)
     _ = backlog.start(now: now)
     backlog.suspend(.init(since: now, until: now.advanced(by: .seconds(60))))
     #expect(Set(backlog.entries.keys) == Set(places(1)))
@@ -216,6 +212,21 @@ struct FunctionBacklogTests {
     #expect(after == [2])
   }
 
+  @Test("What leaves memory before its row is written is read once it is written, in its order")
+  func suspendedBeforeWritten() {
+    var backlog = backlog()
+    backlog.add([candidate(1, document: "a/a")], room: room)
+    backlog.suspend(.init(since: now, until: now.advanced(by: .seconds(60))))
+    backlog.resume()
+    _ = backlog.beginLoad(now: now, bytesMax: room)
+    _ = backlog.apply(DeliveryStore.Loaded())
+    backlog.inserted([candidate(1, document: "a/a").delivery])
+    backlog.add([candidate(2, document: "a/a")], room: room)
+
+    let early = started(&backlog, at: now)
+    #expect(early.isEmpty && backlog.wantsLoad(now: now))
+  }
+
   @Test("A read that was under way when its function went away brings nothing into memory")
   func readWhileSuspended() {
     var backlog = backlog()
@@ -232,7 +243,7 @@ struct FunctionBacklogTests {
   @Test("What a read finds before it is added, because its write is under way, runs once")
   func readBeforeAdded() {
     var backlog = backlog()
-    _ = backlog.add([candidate(1)], room: 0)
+    backlog.add([candidate(1)], room: 0)
     backlog.inserted([candidate(1).delivery])
     _ = backlog.beginLoad(now: now, bytesMax: room)
     // The rows of 2 and 3 are stored; the row of 4 is not yet.
@@ -241,10 +252,9 @@ struct FunctionBacklogTests {
     )
     let first = started(&backlog, at: now)
     finish(&backlog, candidate(2))
-    let isLeft = backlog.add([2, 3, 4].map { candidate($0) }, room: room)
+    backlog.add([2, 3, 4].map { candidate($0) }, room: room)
 
     let then = started(&backlog, at: now)
-    #expect(!isLeft)
     #expect(first == [1, 2, 3])
     #expect(then == [4])
     #expect(backlog.count == 3)
@@ -266,9 +276,8 @@ struct FunctionBacklogTests {
   func share() {
     var backlog = backlog(DispatchLimits(concurrentMax: 32))
     let hot = (1...10).map { candidate($0, document: "a/hot") }
-    let isLeft = backlog.add(hot, room: room)
+    backlog.add(hot, room: room)
 
-    #expect(isLeft)
     #expect(backlog.entries.count == LaneShare(windowMax: 64).laneMax)
     #expect(backlog.blockedCount == backlog.entries.count - 1)
   }
@@ -277,15 +286,15 @@ struct FunctionBacklogTests {
   func halfOfTheWindow() {
     var backlog = backlog(DispatchLimits(concurrentMax: 32))
     for number in 1...UInt64(40) {
-      _ = backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
+      backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
     }
     #expect(backlog.blockedCount == 20)
     for number in 41...UInt64(80) where backlog.blockedCount < 32 {
-      _ = backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
+      backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
     }
     #expect(backlog.blockedCount == 32)
-    let isLeft = backlog.add([candidate(90, document: "a/1")], room: room)
-    #expect(isLeft)
+    backlog.add([candidate(90, document: "a/1")], room: room)
+    #expect(backlog.blockedCount == 32)
   }
 
   @Test("Large events of one document wait in storage, but for the first and little more")
@@ -293,7 +302,7 @@ struct FunctionBacklogTests {
     var backlog = backlog()
     let bytes = LaneShare.blockedBytesMax
     let large = (1...5).map { candidate($0, document: "a/hot", bytes: bytes) }
-    _ = backlog.add(large, room: 100 * bytes)
+    backlog.add(large, room: 100 * bytes)
 
     #expect(Set(backlog.entries.keys) == Set(places(1, 2)))
   }
@@ -302,7 +311,7 @@ struct FunctionBacklogTests {
   func batches() {
     var backlog = backlog(DispatchLimits(concurrentMax: 32))
     let hot = (1...10).map { candidate($0, document: "a/hot") }
-    _ = backlog.add(hot, room: room)
+    backlog.add(hot, room: room)
     backlog.inserted(hot.map(\.delivery))
     let first = backlog.beginLoad(now: now, bytesMax: room)
     #expect(first.lanes.isEmpty)
@@ -341,7 +350,7 @@ struct FunctionBacklogTests {
   @Test("Without a worker nothing starts for a while, which grows, and one answer ends it")
   func withoutWorker() {
     var backlog = backlog()
-    _ = backlog.add((1...3).map { candidate($0) }, room: room)
+    backlog.add((1...3).map { candidate($0) }, room: room)
     _ = started(&backlog, at: now)
     let waits: (Int) -> Duration = { .seconds($0) }
     let isNews = places(1, 2, 3).map { backlog.notStarted($0, now: now, wait: waits) }
@@ -381,7 +390,7 @@ struct FunctionBacklogTests {
   @Test("A rate spreads the starts, and a clock that was set back does not stop them")
   func rate() {
     var backlog = backlog(DispatchLimits(concurrentMax: 100, perSecondMax: 2))
-    _ = backlog.add((1...4).map { candidate($0) }, room: room)
+    backlog.add((1...4).map { candidate($0) }, room: room)
     let startedFirst = started(&backlog, at: now)
     #expect(startedFirst == [1])
     let startedTooEarly = started(&backlog, at: now.advanced(by: .milliseconds(499)))
@@ -399,7 +408,7 @@ struct FunctionBacklogTests {
   func paused() {
     var backlog = backlog()
     backlog.isPaused = true
-    _ = backlog.add((1...2).map { candidate($0) }, room: room)
+    backlog.add((1...2).map { candidate($0) }, room: room)
     let startedWhilePaused = started(&backlog, at: now)
     #expect(startedWhilePaused.isEmpty)
     #expect(backlog.isIdle(at: now) && backlog.isStill(at: now))

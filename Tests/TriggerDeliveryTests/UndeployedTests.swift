@@ -193,7 +193,7 @@ struct UndeployedTests {
     for function in ["f", "g"] {
       let delivery = Delivery.sample(sequence: 1, function: function, at: now)
       let new = DeliveryStore.Candidate(delivery: delivery, event: nil, bytes: 100)
-      _ = state.add([new], of: function)
+      state.add([new], of: function)
     }
     let effects = state.deploy(["g": DispatchLimits()], now: now, keptFor: day)
     #expect(effects.suspended.map(\.function) == ["f"])

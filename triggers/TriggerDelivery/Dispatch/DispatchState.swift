@@ -101,10 +101,10 @@ struct DispatchState: Sendable {
   /// Indicates whether the last deployment contains a function.
   func isDeployed(_ function: String) -> Bool { limits[function] != nil }
 
-  /// Adds new deliveries of one function; returns true if `inserted` must be called later.
-  mutating func add(_ new: [DeliveryStore.Candidate], of function: String) -> Bool {
+  /// Adds new deliveries of one function; `inserted` must be called when their rows are written.
+  mutating func add(_ new: [DeliveryStore.Candidate], of function: String) {
     let room = room(heldBytes >= heldBytesMax)
-    return change(function) { $0.add(new, room: room - $0.heldBytes) }
+    change(function) { $0.add(new, room: room - $0.heldBytes) }
   }
 
   /// Returns the number of bytes that one function's events may take in its window.

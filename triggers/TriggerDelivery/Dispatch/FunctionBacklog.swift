@@ -161,17 +161,16 @@ extension FunctionBacklog {
   ///
   /// The deliveries come in the order of their events. Once one of them stays in storage, later
   /// deliveries stay there too until it has been loaded. The write may already be running:
-  /// deliveries that a concurrent load has found are counted but not added again. Returns true if
-  /// `inserted` must be called when the rows are written.
-  mutating func add(_ new: [DeliveryStore.Candidate], room: Int) -> Bool {
-    var isLeft = false
+  /// deliveries that a concurrent load has found are counted but not added again. `inserted` must
+  /// be called when the rows are written.
+  mutating func add(_ new: [DeliveryStore.Candidate], room: Int) {
+    insertsRunning += 1
     var room = room
     for candidate in new {
       count += 1
       let delivery = candidate.delivery
       if delivery.isPostponed {
         if delivery.isUnanswered { unansweredCount += 1 }
-        isLeft = true
       } else if position.map({ delivery.id.place <= $0 }) ?? false {
         continue
       } else if undeployed == nil, !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
@@ -182,11 +181,8 @@ extension FunctionBacklog {
         enter(candidate)
       } else {
         hasMore = true
-        isLeft = true
       }
     }
-    if isLeft { insertsRunning += 1 }
-    return isLeft
   }
 
   /// Indicates whether a delivery's lane is empty or has space behind its other deliveries.
@@ -196,6 +192,8 @@ extension FunctionBacklog {
   }
 
   /// Records that rows of deliveries passed to `add` can be loaded.
+  ///
+  /// Those that the window took may have left it in the meantime, if the function is suspended.
   mutating func inserted(_ new: [Delivery]) {
     insertsRunning -= 1
     for delivery in new {

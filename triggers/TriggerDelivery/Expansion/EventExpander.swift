@@ -107,24 +107,17 @@ final class EventExpander: Sendable {
     let pending = Dictionary(grouping: new.filter { !$0.delivery.state.isSettled }) {
       $0.delivery.id.function
     }
-    // The functions for which some deliveries must be loaded from storage once they are written.
-    var left: [String: [Delivery]] = [:]
     try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Void, any Error>) in
       writer.write(batch) { continuation.resume(with: $0) }
-      left = dispatcher.change { dispatch in
-        var left: [String: [Delivery]] = [:]
-        for (function, candidates) in pending where dispatch.add(candidates, of: function) {
-          left[function] = candidates.map(\.delivery)
-        }
-        return left
+      dispatcher.change { dispatch in
+        for (function, candidates) in pending { dispatch.add(candidates, of: function) }
       }
     }
     noteSettled(new)
-    guard !left.isEmpty else { return }
-    dispatcher.change { [left] dispatch in
-      for (function, deliveries) in left {
-        dispatch.change(function) { $0.inserted(deliveries) }
+    dispatcher.change { dispatch in
+      for (function, candidates) in pending {
+        dispatch.change(function) { $0.inserted(candidates.map(\.delivery)) }
       }
     }
   }
