@@ -135,7 +135,7 @@ func modules() -> [Target] {
     module(
       "Identity",
       in: "Sources/Values",
-      ["Cryptography", "Identifiers", "JSONText", "StatusCodes"]
+      ["Cryptography", "FlowControl", "Identifiers", "JSONText", "StatusCodes"]
     ),
     module("Events", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
     module("Schedules", in: "Sources/Values", ["DocumentModel", "StatusCodes"]),
@@ -189,7 +189,7 @@ func modules() -> [Target] {
     module(
       "SecurityRules",
       in: "emulator",
-      ["Cryptography", "DocumentModel", "Identifiers", "JSONText", "LinearRegex"]
+      ["Cryptography", "DocumentModel", "FlowControl", "Identifiers", "JSONText", "LinearRegex"]
     ),
     module(
       "HTTPSupport",
@@ -353,8 +353,8 @@ func modules() -> [Target] {
       "Deployment",
       in: "Sources/Server",
       [
-        "Events", "Identifiers", "JSONText", "LibC", "Manifests", "Schedules", "StatusCodes",
-        "WorkerPool", "DequeModule", "Logging", "Subprocess", "SystemPackage",
+        "Events", "FlowControl", "Identifiers", "JSONText", "LibC", "Manifests", "Schedules",
+        "StatusCodes", "WorkerPool", "Logging", "Subprocess", "SystemPackage",
       ]
     ),
 
@@ -411,7 +411,7 @@ func topLayer() -> [Target] {
       in: "Sources/Author",
       [
         "AuthAccounts", "AuthEmulator", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreClient", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire",
+        "FirestoreClient", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl",
         "FunctionsRuntime", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation",
         "JSONText", "Manifests", "OutboundHTTP",
         "QueryEngine", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueueModel",

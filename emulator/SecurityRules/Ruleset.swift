@@ -1,3 +1,6 @@
+import FlowControl
+import LinearRegex
+
 /// A parsed and checked rules file, for one service.
 package final class Ruleset: Sendable {
   /// The product whose data the rules protect.
@@ -11,6 +14,9 @@ package final class Ruleset: Sendable {
     package var issues: [RulesIssue]
   }
 
+  /// The maximum number of compiled regular expressions that are kept.
+  private static let patternsMax = 256
+
   /// The warnings of the compiler.
   package let issues: [RulesIssue]
   let source: SourceText
@@ -18,7 +24,8 @@ package final class Ruleset: Sendable {
   let matches: [CompiledMatch]
   let functions: [CompiledFunction]
   let service: Service
-  let patterns = PatternCache()
+  /// The regular expressions of texts.
+  let patterns = BoundedCache<ExactText, LinearPattern>(countMax: Ruleset.patternsMax)
 
   /// The name and the text of the file.
   package var file: (name: String, content: String) {

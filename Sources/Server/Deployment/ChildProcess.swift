@@ -1,4 +1,4 @@
-import DequeModule
+import FlowControl
 import Subprocess
 import Synchronization
 import WorkerPool
@@ -163,8 +163,11 @@ enum ChildProcess {
   /// The lines that a running program has written to both of its outputs.
   private final class Lines: Sendable {
     private struct State {
-      var tail = LastLines(linesMax: tailLinesMax, bytesMax: tailBytesMax)
-      var output = LastLines(linesMax: outputLinesMax, bytesMax: keptOutputBytesMax)
+      var tail = RecentElements<String>(countMax: tailLinesMax, bytesMax: tailBytesMax)
+      var output = RecentElements<String>(
+        countMax: outputLinesMax,
+        bytesMax: keptOutputBytesMax
+      )
       var bytesRead = 0
     }
 
@@ -183,8 +186,8 @@ enum ChildProcess {
       self.onFlood = onFlood
     }
 
-    var tail: [String] { state.withLock { $0.tail.lines } }
-    var output: [String] { state.withLock { $0.output.lines } }
+    var tail: [String] { state.withLock { Array($0.tail) } }
+    var output: [String] { state.withLock { Array($0.output) } }
 
     /// Counts bytes that were read; returns false once the program has written too much.
     func takes(_ bytes: Int) -> Bool {
@@ -202,9 +205,10 @@ enum ChildProcess {
     }
 
     func append(_ text: String, isError: Bool) {
+      let bytes = text.utf8.count + lineBytes
       state.withLock { state in
-        state.tail.append(text)
-        if !isError { state.output.append(text) }
+        state.tail.append(text, bytes: bytes)
+        if !isError { state.output.append(text, bytes: bytes) }
       }
       onLine(text)
     }
@@ -212,6 +216,8 @@ enum ChildProcess {
 
   /// The maximum length of a line, enough for a linker's command line; longer ones are cut.
   private static let lineBytesMax = 128 * 1024
+  /// The memory of a kept line in addition to its text: its slot and an allocation.
+  private static let lineBytes = 48
   /// The number of lines kept, enough for a compiler's errors or a crash.
   private static let tailLinesMax = 200
   /// The size of the kept lines, which become part of an error message.
@@ -220,31 +226,4 @@ enum ChildProcess {
   private static let outputLinesMax = 50_000
   /// The size of the kept output; descriptions and manifests are far smaller.
   private static let keptOutputBytesMax = 16 << 20
-}
-
-/// The last lines of a longer text, bounded by their number and size.
-struct LastLines {
-  private let linesMax: Int
-  private let bytesMax: Int
-  private var kept = Deque<String>()
-  private var bytes = 0
-
-  init(linesMax: Int, bytesMax: Int) {
-    self.linesMax = linesMax
-    self.bytesMax = bytesMax
-  }
-
-  var lines: [String] { Array(kept) }
-
-  /// Adds a line, and drops the oldest lines if a bound is exceeded.
-  mutating func append(_ line: String) {
-    kept.append(line)
-    bytes += line.utf8.count + Self.lineBytes
-    while kept.count > linesMax || bytes > bytesMax && kept.count > 1 {
-      bytes -= kept.removeFirst().utf8.count + Self.lineBytes
-    }
-  }
-
-  /// The memory of a line in addition to its text: its slot and an allocation.
-  private static let lineBytes = 48
 }

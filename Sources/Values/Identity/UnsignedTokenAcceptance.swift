@@ -1,10 +1,19 @@
+import FlowControl
 import StatusCodes
 
 /// The acceptance of credentials without a check of their signature, as emulators do.
 ///
 /// `CredentialReader` uses it in `emulator` mode only.
 struct UnsignedTokenAcceptance: Sendable {
-  private let knownUsers = KnownUsers()
+  /// The maximum number of tokens whose users are kept, enough for one test run.
+  private static let knownUsersMax = 1000
+  /// The length up to which tokens are kept, so that the cache stays below a few megabytes.
+  private static let knownTokenBytesMax = 4096
+
+  /// The users by the bytes of their tokens; as strings, texts that only look alike would be equal.
+  ///
+  /// Decoding a token costs more than most requests.
+  private let knownUsers = BoundedCache<[UInt8], UserIdentity>(countMax: Self.knownUsersMax)
 
   /// Returns the identity that a token claims; `owner` is the administrator.
   ///
@@ -12,8 +21,10 @@ struct UnsignedTokenAcceptance: Sendable {
   /// cannot be decoded or names no user.
   func identity(of token: String) throws(StatusError) -> AuthContext {
     if token == "owner" { return .admin }
+    let key = Array(token.utf8)
+    guard key.count <= Self.knownTokenBytesMax else { return .user(try Self.user(of: token)) }
     return .user(
-      try knownUsers.user(of: token) { () throws(StatusError) in try Self.user(of: token) }
+      try knownUsers.value(of: key) { () throws(StatusError) in try Self.user(of: token) }
     )
   }
 

@@ -1,4 +1,5 @@
 import DocumentModel
+import FlowControl
 import Foundation
 import LinearRegex
 
@@ -23,7 +24,7 @@ enum RuleMethods {
     _ name: String,
     on receiver: RuleValue,
     _ arguments: [RuleValue],
-    _ patterns: PatternCache,
+    _ patterns: BoundedCache<ExactText, LinearPattern>,
     work: inout Int
   ) throws(OperationError) -> RuleValue {
     let result: RuleValue? =
@@ -110,13 +111,26 @@ enum RuleMethods {
     }
   }
 
+  private static func pattern(
+    _ text: String,
+    _ known: BoundedCache<ExactText, LinearPattern>
+  ) throws(OperationError) -> LinearPattern {
+    if let pattern = known[ExactText(text)] { return pattern }
+    let pattern: LinearPattern
+    do { pattern = try LinearPattern(text) } catch {
+      throw OperationError(message: "Invalid regular expression '\(text)': \(error.message).")
+    }
+    known[ExactText(text)] = pattern
+    return pattern
+  }
+
   // MARK: Types
 
   private static func string(
     _ name: String,
     _ text: String,
     _ arguments: [RuleValue],
-    _ patterns: PatternCache,
+    _ patterns: BoundedCache<ExactText, LinearPattern>,
     work: inout Int
   ) throws(OperationError) -> RuleValue? {
     switch (name, arguments.count) {
@@ -127,7 +141,7 @@ enum RuleMethods {
     case ("toUtf8", 0): return .bytes(Array(text.utf8))
     case ("matches", 1), ("split", 1), ("replace", 2):
       guard case .string(let expression) = arguments[0] else { return nil }
-      let pattern = try patterns.pattern(expression)
+      let pattern = try self.pattern(expression, patterns)
       work -= pattern.stepCount
       do {
         switch name {

@@ -7,6 +7,7 @@ import JSONText
     import Foundation
   #endif
   import Dispatch
+  import FlowControl
   import LibC
   import Runtime
   import Synchronization
@@ -17,8 +18,7 @@ import JSONText
   /// seconds for a program of this size. Without the tool, no place is known.
   enum SourcePlaces {
     /// The places found so far by the addresses of their stacks, for errors that recur.
-    private static let found = Mutex<[[UInt]: String?]>([:])
-    private static let foundMax = 1_000
+    private static let found = BoundedCache<[UInt], String?>(countMax: 1_000)
     /// The threads of tasks must not wait for the tool, nor should several of it run at once.
     private static let queue = DispatchQueue(label: "hearth.source-places")
     private static let waiting = Atomic(0)
@@ -37,7 +37,7 @@ import JSONText
         UInt(frame.adjustedProgramCounter).flatMap { start..<end ~= $0 ? $0 - start : nil }
       }
       guard !offsets.isEmpty else { return nil }
-      if let known = found.withLock({ $0[offsets] }) { return known }
+      if let known = found[offsets] { return known }
       guard waiting.add(1, ordering: .relaxed).newValue <= waitingMax else {
         waiting.subtract(1, ordering: .relaxed)
         return nil
@@ -49,10 +49,7 @@ import JSONText
           continuation.resume(returning: location.map { "\($0.FileName):\($0.Line)" })
         }
       }
-      found.withLock { found in
-        if found.count >= foundMax { found = [:] }
-        found[offsets] = .some(place)
-      }
+      found[offsets] = .some(place)
       return place
     }
 

@@ -1,3 +1,4 @@
+import FlowControl
 public import OutboundHTTP
 import Synchronization
 
@@ -15,13 +16,11 @@ public final class TestHTTP: HTTPTransport {
   private struct State {
     var routes: [HTTPRoute] = []
     var mounts: [(base: String, transport: any HTTPTransport)] = []
-    var exchanges: [HTTPExchange] = []
+    var exchanges = RecentElements<HTTPExchange>(countMax: exchangesMax)
     var unscripted: [String] = []
   }
 
-  /// The minimum number of recent exchanges that are kept.
-  ///
-  /// The oldest are removed when there are more than twice as many.
+  /// The maximum number of recent exchanges that are kept.
   private static let exchangesMax = 10_000
 
   private let state = Mutex(State())
@@ -58,8 +57,8 @@ public final class TestHTTP: HTTPTransport {
 
   /// The requests and their results, in the order in which they were answered.
   ///
-  /// At least the last 10,000 exchanges are kept.
-  public var exchanges: [HTTPExchange] { state.withLock { $0.exchanges } }
+  /// The last 10,000 exchanges are kept.
+  public var exchanges: [HTTPExchange] { state.withLock { Array($0.exchanges) } }
 
   /// Returns the recorded requests that match a method and a URL, in order of completion.
   ///
@@ -145,12 +144,7 @@ public final class TestHTTP: HTTPTransport {
   }
 
   private func note(_ exchange: HTTPExchange) {
-    state.withLock { state in
-      state.exchanges.append(exchange)
-      if state.exchanges.count > Self.exchangesMax * 2 {
-        state.exchanges.removeFirst(Self.exchangesMax)
-      }
-    }
+    state.withLock { $0.exchanges.append(exchange) }
   }
 }
 

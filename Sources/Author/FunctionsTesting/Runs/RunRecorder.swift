@@ -1,3 +1,4 @@
+import FlowControl
 import HTTPMessages
 import HTTPSupport
 import HTTPTypes
@@ -7,24 +8,21 @@ import Synchronization
 
 /// A record of the runs and log lines of a suite's functions.
 final class RunRecorder: Sendable {
-  /// The minimum number of recent runs and of recent lines that are kept.
-  ///
-  /// When there are more than twice as many, the oldest are removed. The counts stay correct.
+  /// The maximum number of recent runs and of recent lines that are kept.
   private static let keptMax = 50_000
 
   private struct State {
-    var runs: [FunctionRun] = []
+    var runs = RecentElements<FunctionRun>(countMax: keptMax)
     /// The positions of unfinished runs by invocation id, counted from the first run of the suite.
     var running: [String: Int] = [:]
-    var runsDropped = 0
     var counts: [String: Int] = [:]
-    var lines: [FunctionLogLine] = []
+    var lines = RecentElements<FunctionLogLine>(countMax: keptMax)
   }
 
   private let state = Mutex(State())
 
   /// The number of runs that have begun, including runs that are no longer kept.
-  var count: Int { state.withLock { $0.runsDropped + $0.runs.count } }
+  var count: Int { state.withLock { $0.runs.dropped + $0.runs.count } }
 
   /// The number of runs that have begun, by function.
   var counts: [String: Int] { state.withLock { $0.counts } }
@@ -61,21 +59,17 @@ final class RunRecorder: Sendable {
     )
     state.withLock { state in
       state.counts[run.function, default: 0] += 1
-      state.running[run.invocationID] = state.runsDropped + state.runs.count
+      state.running[run.invocationID] = state.runs.dropped + state.runs.count
       state.runs.append(run)
-      if state.runs.count > Self.keptMax * 2 {
-        state.runs.removeFirst(Self.keptMax)
-        state.runsDropped += Self.keptMax
-      }
     }
   }
 
   func ended(_ request: InvocationRequest, _ outcome: FunctionRun.Outcome) {
     state.withLock { state in
       guard let place = state.running.removeValue(forKey: request.id),
-        place >= state.runsDropped
+        place >= state.runs.dropped
       else { return }
-      state.runs[place - state.runsDropped].outcome = outcome
+      state.runs[place - state.runs.dropped].outcome = outcome
     }
   }
 
@@ -88,10 +82,7 @@ final class RunRecorder: Sendable {
   }
 
   func append(_ line: FunctionLogLine) {
-    state.withLock { state in
-      state.lines.append(line)
-      if state.lines.count > Self.keptMax * 2 { state.lines.removeFirst(Self.keptMax) }
-    }
+    state.withLock { $0.lines.append(line) }
   }
 
   /// Returns a logger whose lines are only kept in this record.

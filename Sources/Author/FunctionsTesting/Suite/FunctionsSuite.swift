@@ -126,7 +126,7 @@ public struct FunctionsSuite: Sendable {
 
   /// The runs of all functions in the order in which they began.
   ///
-  /// At least the last 50,000 runs are known.
+  /// The last 50,000 runs are known.
   public var runs: [FunctionRun] { core.recorder.runs(of: nil) }
 
   /// Returns the runs of a function in the order in which they began.
@@ -136,7 +136,7 @@ public struct FunctionsSuite: Sendable {
 
   /// The lines that all functions have logged with the loggers of their events and requests.
   ///
-  /// At least the last 50,000 lines are known.
+  /// The last 50,000 lines are known.
   public var logs: [FunctionLogLine] { core.recorder.lines(of: nil) }
 
   /// Returns the lines that a function has logged with the loggers of its events and requests.

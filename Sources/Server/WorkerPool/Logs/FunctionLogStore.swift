@@ -1,4 +1,3 @@
-import DequeModule
 package import FlowControl
 package import FunctionLogs
 import Synchronization
@@ -49,9 +48,7 @@ package final class FunctionLogStore: Sendable {
   }
 
   private struct State {
-    var entries = Deque<FunctionLogEntry>()
-    var bytes = 0
-    var hasForgotten = false
+    var entries: RecentElements<FunctionLogEntry>
     var followers: [Int: Follower] = [:]
     var nextFollower = 0
   }
@@ -60,7 +57,7 @@ package final class FunctionLogStore: Sendable {
   private let files: LogFiles?
   private let now: @Sendable () -> Date
   private let onEntry: (@Sendable (FunctionLogEntry) -> Void)?
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   /// Creates a log that also writes to files in `folder`, if one is given.
   ///
@@ -73,6 +70,14 @@ package final class FunctionLogStore: Sendable {
     onEntry: (@Sendable (FunctionLogEntry) -> Void)? = nil
   ) {
     self.configuration = configuration
+    state = Mutex(
+      State(
+        entries: RecentElements(
+          countMax: configuration.entriesMax,
+          bytesMax: configuration.bytesMax
+        )
+      )
+    )
     self.files = folder.map {
       LogFiles(folder: $0, bytesMax: configuration.fileBytesMax, filesMax: configuration.filesMax)
     }
@@ -81,19 +86,12 @@ package final class FunctionLogStore: Sendable {
   }
 
   /// The total size of the lines in memory.
-  var bytes: Int { state.withLock { $0.bytes } }
+  var bytes: Int { state.withLock { $0.entries.bytes } }
 
   package func append(_ entry: FunctionLogEntry) {
     let bytes = entry.memoryBytes
     let followers = state.withLock { state in
-      state.entries.append(entry)
-      state.bytes += bytes
-      while state.entries.count > configuration.entriesMax
-        || state.bytes > configuration.bytesMax && state.entries.count > 1
-      {
-        state.bytes -= state.entries.removeFirst().memoryBytes
-        state.hasForgotten = true
-      }
+      state.entries.append(entry, bytes: bytes)
       return state.followers.values.filter { $0.function == nil || $0.function == entry.function }
     }
     for follower in followers { follower.source.send(entry, bytes: bytes) }
@@ -133,7 +131,7 @@ package final class FunctionLogStore: Sendable {
     let (recent, isComplete) = state.withLock { state in
       (
         state.entries.filter { function == nil || $0.function == function },
-        !state.hasForgotten
+        state.entries.dropped == 0
       )
     }
     if recent.count >= limit || !isComplete { return Array(recent.suffix(limit)) }

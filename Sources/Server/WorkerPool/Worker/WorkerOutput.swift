@@ -1,4 +1,4 @@
-import DequeModule
+import FlowControl
 import FunctionLogs
 import JSONText
 
@@ -23,8 +23,10 @@ struct WorkerOutput {
   private static let flushWait = Duration.seconds(1)
 
   private var limiter: OutputLimiter
-  private var tailLines = Deque<String>()
-  private var tailBytes = 0
+  private var tailLines = RecentElements<String>(
+    countMax: Self.tailMax,
+    bytesMax: Self.tailBytesMax
+  )
   private var crash = CrashReport()
 
   init(_ configuration: WorkerFleet.Configuration) {
@@ -95,11 +97,7 @@ struct WorkerOutput {
   /// Adds an entry's message to the tail; returns the entry.
   private mutating func keptInTail(_ entry: Entry) -> Entry {
     let line = String(decoding: entry.message.utf8.prefix(Self.tailBytesMax / 2), as: UTF8.self)
-    tailLines.append(line)
-    tailBytes += line.utf8.count
-    while tailLines.count > Self.tailMax || tailBytes > Self.tailBytesMax {
-      tailBytes -= tailLines.removeFirst().utf8.count
-    }
+    tailLines.append(line, bytes: line.utf8.count)
     return entry
   }
 
