@@ -13,7 +13,6 @@ public final class EmbeddingCache: Sendable {
   private struct Entries {
     var vectors: [Key: (vector: [Float], used: UInt64)] = [:]
     var uses: UInt64 = 0
-    var underWay: [Key: SharedResult<Embedded>] = [:]
   }
 
   /// The vector of a text and the tokens it used.
@@ -22,14 +21,9 @@ public final class EmbeddingCache: Sendable {
     var usage: TokenUsage
   }
 
-  /// The source of a vector.
-  private enum Source {
-    case memory([Float])
-    case call(SharedResult<Embedded>, isNew: Bool)
-  }
-
   private let entriesMax: Int
   private let entries = Mutex(Entries())
+  private let calls = SharedCalls<Key, Embedded>()
 
   /// Creates a cache of at most `entriesMax` vectors.
   ///
@@ -52,69 +46,35 @@ public final class EmbeddingCache: Sendable {
     usage: inout TokenUsage
   ) async throws -> [Float] {
     let key = Key(model: provider.model, text: text)
-    while true {
-      switch source(of: key) {
-      case .memory(let vector): return vector
-      case .call(let shared, isNew: true):
-        request(key, by: provider, for: payer, shared)
-        let embedded = try await shared.value()
-        usage += embedded.usage
-        return embedded.vector
-      case .call(let shared, isNew: false):
-        do {
-          return try await shared.value().vector
-        } catch let error as ServiceError where error.kind == .limitReached {
-          continue
-        }
+    if let vector = known(key) { return vector }
+    let (embedded, isOwn) = try await calls.value(of: key) { [self] in
+      // Another call may have ended since the vector was not found.
+      if let vector = known(key) { return Embedded(vector: vector, usage: TokenUsage()) }
+      let embedded = try await provider.embeddings(of: [text], for: payer)
+      guard let vector = embedded.vectors.first else {
+        throw ServiceError(.unavailable, "the embedding provider sent no vector")
       }
+      keep(vector, of: key)
+      return Embedded(vector: vector, usage: embedded.usage)
     }
+    if isOwn { usage += embedded.usage }
+    return embedded.vector
   }
 
-  private func request(
-    _ key: Key,
-    by provider: any EmbeddingProvider,
-    for payer: Payer,
-    _ shared: SharedResult<Embedded>
-  ) {
-    // The cache owns the task, which serves all waiting callers. It ends with the provider's
-    // response; timeouts and a small number of attempts limit the wait.
-    Task {
-      let result: Result<Embedded, any Error>
-      do {
-        let embedded = try await provider.embeddings(of: [key.text], for: payer)
-        guard let vector = embedded.vectors.first else {
-          throw ServiceError(.unavailable, "the embedding provider sent no vector")
-        }
-        result = .success(Embedded(vector: vector, usage: embedded.usage))
-      } catch {
-        result = .failure(error)
-      }
-      end(key, result)
-      shared.finish(result)
-    }
-  }
-
-  private func source(of key: Key) -> Source {
+  private func known(_ key: Key) -> [Float]? {
     entries.withLock { entries in
-      if let found = entries.vectors[key] {
-        entries.uses += 1
-        entries.vectors[key] = (found.vector, entries.uses)
-        return .memory(found.vector)
-      }
-      if let shared = entries.underWay[key] { return .call(shared, isNew: false) }
-      let shared = SharedResult<Embedded>()
-      entries.underWay[key] = shared
-      return .call(shared, isNew: true)
-    }
-  }
-
-  /// Ends a request and keeps its vector, replacing the least recently used one if necessary.
-  private func end(_ key: Key, _ result: Result<Embedded, any Error>) {
-    entries.withLock { entries in
-      entries.underWay[key] = nil
-      guard case .success(let embedded) = result else { return }
+      guard let found = entries.vectors[key] else { return nil }
       entries.uses += 1
-      entries.vectors[key] = (embedded.vector, entries.uses)
+      entries.vectors[key] = (found.vector, entries.uses)
+      return found.vector
+    }
+  }
+
+  /// Keeps a vector, replacing the least recently used one if necessary.
+  private func keep(_ vector: [Float], of key: Key) {
+    entries.withLock { entries in
+      entries.uses += 1
+      entries.vectors[key] = (vector, entries.uses)
       while entries.vectors.count > entriesMax,
         let oldest = entries.vectors.min(by: { $0.value.used < $1.value.used })
       {

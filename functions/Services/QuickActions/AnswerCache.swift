@@ -1,6 +1,5 @@
 import FirestoreClient
 import Logging
-import Synchronization
 
 /// A cache of a model's answers, each stored in a document until its request changes.
 ///
@@ -29,7 +28,7 @@ final class AnswerCache<Output: Codable & Sendable>: Sendable {
     var request: String
   }
 
-  private let underWay = Mutex<[Key: SharedResult<Answer>]>([:])
+  private let calls = SharedCalls<Key, Answer>()
 
   /// Returns the answer to a request from its document, or otherwise from the model.
   ///
@@ -49,35 +48,10 @@ final class AnswerCache<Output: Codable & Sendable>: Sendable {
       path: document.path,
       request: ContentHash.of([model.name, schema.name] + messages.map(\.content))
     )
-    while true {
-      let (shared, isNew) = underWay.withLock { underWay in
-        if let shared = underWay[key] { return (shared, false) }
-        let shared = SharedResult<Answer>()
-        underWay[key] = shared
-        return (shared, true)
-      }
-      if isNew {
-        // The cache owns the task, which serves all waiting callers. It ends with the model's
-        // answer; timeouts and a small number of attempts limit the wait.
-        Task {
-          let result: Result<Answer, any Error>
-          do {
-            result = .success(try await ask(messages, schema, document, key.request, model, payer))
-          } catch {
-            result = .failure(error)
-          }
-          underWay.withLock { $0[key] = nil }
-          shared.finish(result)
-        }
-        return try await shared.value()
-      }
-      do {
-        let answer = try await shared.value()
-        return Answer(output: answer.output, isCached: true, usage: TokenUsage())
-      } catch let error as ServiceError where error.kind == .limitReached {
-        continue
-      }
+    let (answer, isOwn) = try await calls.value(of: key) { [self] in
+      try await ask(messages, schema, document, key.request, model, payer)
     }
+    return isOwn ? answer : Answer(output: answer.output, isCached: true, usage: TokenUsage())
   }
 
   private func ask(
