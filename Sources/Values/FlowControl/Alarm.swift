@@ -7,7 +7,6 @@ package final class Alarm<Time: Comparable & Sendable>: Sendable {
   private let sleep: @Sendable (Time) async throws -> Void
   /// The times that tasks sleep until, earliest last: only earlier times are ever appended.
   private let sleeping = Mutex<[Time]>([])
-  // Bounded by `sleeping`: `run` takes each request at once.
   private let requests: AsyncStream<Time>
   private let request: AsyncStream<Time>.Continuation
 
@@ -17,7 +16,8 @@ package final class Alarm<Time: Comparable & Sendable>: Sendable {
   /// the task is cancelled.
   package init(sleep: @escaping @Sendable (_ until: Time) async throws -> Void) {
     self.sleep = sleep
-    (requests, request) = AsyncStream.makeStream()
+    // Bounded by `sleeping`: `run` takes each request at once.
+    (requests, request) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
   }
 
   /// Schedules the alarm for `wake`, unless it already rings earlier.

@@ -53,8 +53,9 @@ extension DocumentDatabase {
   /// Returns documents of a database as they were at `time`, starting at the key `from`.
   ///
   /// The documents are in the order of their keys; `next` is the key at which the next page starts,
-  /// and nil for the last page. Writes made between pages are not seen. Throws `FAILED_PRECONDITION` once the past is no
-  /// longer kept: after an hour, after very many writes, or after a reset or an import.
+  /// and nil for the last page. Writes made between pages are not seen. Throws
+  /// `FAILED_PRECONDITION` once the past is no longer kept: after an hour, after very many writes,
+  /// or after a reset or an import.
   package func page(
     of database: DatabaseName,
     from: [UInt8]?,
