@@ -757,7 +757,7 @@ func tests(
     path: "Tests/\(name)",
     exclude: exclude,
     // Only what is tested has to be optimized.
-    swiftSettings: strict() + inRelease(["-Onone", "-gnone"])
+    swiftSettings: strict() + inRelease(["-Onone"])
   )
 }
 
