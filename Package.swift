@@ -453,7 +453,7 @@ func application() -> [Target] {
   ]
 }
 
-/// Returns the targets that `hearth init` writes, built without our settings.
+/// Returns the targets that `hearth init` writes, built without our strict settings.
 ///
 /// They have this package's `package` access, because only unsafe flags could name another package.
 /// `InitTests` checks that they use nothing of Hearth but what is public.
@@ -464,7 +464,8 @@ func starter() -> [Target] {
     .target(
       name: "StarterFunctions",
       dependencies: targetDependencies(["StarterModels", "FirestoreClient", "FunctionsRuntime"]),
-      path: "\(templates)/Sources/Functions"
+      path: "\(templates)/Sources/Functions",
+      swiftSettings: inRelease(["-enable-testing"])
     ),
     .executableTarget(
       name: "StarterWorker",
