@@ -221,7 +221,7 @@ struct RulesPolicyTests {
 
     let lines = fixture.log.entries.map(\.message).filter { $0.contains("debug(") }
     #expect(lines.count == 2)
-    #expect(lines.first == "f.rules:3:71 debug(resource.data.s) = 'a\\u{1B}[2Jb'")
+    #expect(lines.first == "f.rules:4:42 debug(resource.data.s) = 'a\\u{1B}[2Jb'")
     #expect(fixture.policy.decisions.first?.decision.debugged.count == 1)
   }
 

@@ -1,6 +1,5 @@
 import DocumentModel
 import Foundation
-import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -9,7 +8,15 @@ import Testing
 struct CoverageReportTests {
   /// Rules for which the official emulator's decisions and coverage of `t/x` and `t/zzz` are known.
   private static func rules(_ condition: String) -> String {
-    SampleRules.get(if: condition)
+    """
+    rules_version = '2';
+    service cloud.firestore {
+      match /databases/{db}/documents {
+        match /t/{id} { allow get: if \(condition); }
+      }
+    }
+
+    """
   }
 
   /// Returns the coverage of two gets: of a missing document, and of an existing one by Alice.

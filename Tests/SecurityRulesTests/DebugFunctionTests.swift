@@ -37,7 +37,7 @@ struct DebugFunctionTests {
     #expect(allowed.decision.isAllowed)
     #expect(!refused.decision.isAllowed)
     for lines in [allowed.lines, refused.lines] {
-      #expect(lines == ["f.rules:3:64 debug(id) = 'x'"])
+      #expect(lines == ["f.rules:4:35 debug(id) = 'x'"])
     }
   }
 

@@ -1,5 +1,4 @@
 import DocumentModel
-import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -10,7 +9,14 @@ struct RulesTestFileTests {
   private static func ruleset(_ rules: String) throws -> Ruleset {
     try Ruleset(
       name: "firestore.rules",
-      content: SampleRules.documents(rules)
+      content: """
+        rules_version = '2';
+        service cloud.firestore {
+          match /databases/{db}/documents {
+            \(rules)
+          }
+        }
+        """
     )
   }
 

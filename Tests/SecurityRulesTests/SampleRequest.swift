@@ -1,7 +1,6 @@
 import DocumentModel
 import Foundation
 
-import TestSupport
 @testable import SecurityRules
 
 /// The request for which the table's expressions were evaluated.
@@ -9,12 +8,16 @@ import TestSupport
 /// Alice gets a document that has a field of each type.
 enum SampleRequest {
   static func verdict(of expression: String) -> String {
-    let text = SampleRules.documents(
+    let text = """
+      rules_version = '2';
+      service cloud.firestore {
+        match /databases/{db}/documents {
+          match /t/{id} { allow get: if \(expression); }
+          match /{rest=**} { allow delete: if false; }
+        }
+      }
+
       """
-      match /t/{id} { allow get: if \(expression); }
-      match /{rest=**} { allow delete: if false; }
-      """
-    )
     let ruleset: Ruleset
     do { ruleset = try Ruleset(name: "f.rules", content: text) } catch { return "refused" }
     let decision = ruleset.decide(

@@ -1,5 +1,4 @@
 import DocumentModel
-import TestSupport
 import Testing
 
 @testable import SecurityRules
@@ -26,9 +25,14 @@ struct TextIdentityTests {
   ) throws -> Bool {
     let ruleset = try Ruleset(
       name: "f.rules",
-      content: SampleRules.documents(
-        "match /rooms/{room}/posts/{id} { allow create: if \(condition); }"
-      )
+      content: """
+        rules_version = '2';
+        service cloud.firestore {
+          match /databases/{db}/documents/rooms/{room}/posts/{id} {
+            allow create: if \(condition);
+          }
+        }
+        """
     )
     return ruleset.decide(
       RulesRequest(

@@ -31,7 +31,7 @@ struct DeliveryBench: Sendable {
     transport: any HTTPTransport = ScriptedHTTP(),
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock(),
-    wallClock: WallClock = WallClock(),
+    wallClock: WallClock = WallClock(secondsSince1970: 1_800_000_000),
     realClock: (any Clock<Duration>)? = nil,
     logger: Logger = .silent
   ) {
