@@ -1,21 +1,21 @@
 import FirestoreClient
 import FunctionsRuntime
 import FunctionsTesting
-import TestSupport
 import Testing
 
 @Suite("Security rules in functions' tests")
 struct RulesTests {
-  private let rules = SampleRules.documents(
-    """
-    match /notes/{id} {
-      allow get, delete: if resource.data.owner == request.auth.uid;
-      allow create: if request.resource.data.owner == request.auth.uid
-        && request.resource.data.at == request.time;
-      allow list: if resource.data.owner == request.auth.uid;
+  private let rules = """
+    rules_version = '2';
+    service cloud.firestore {
+      match /databases/{database}/documents/notes/{id} {
+        allow get, delete: if resource.data.owner == request.auth.uid;
+        allow create: if request.resource.data.owner == request.auth.uid
+          && request.resource.data.at == request.time;
+        allow list: if resource.data.owner == request.auth.uid;
+      }
     }
     """
-  )
 
   @Test("Users get what the rules allow them, and the server client everything")
   func rulesDecide() async throws {

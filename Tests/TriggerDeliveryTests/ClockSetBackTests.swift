@@ -11,7 +11,7 @@ import TriggerDelivery
 struct ClockSetBackTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()
-  private let wallClock = WallClock()
+  private let wallClock = WallClock(secondsSince1970: 1_800_000_000)
 
   private func bench(_ functions: [String: FunctionEndpoint]) throws -> DeliveryBench {
     let bench = DeliveryBench(storage: storage, invoker: invoker, wallClock: wallClock)
