@@ -7,7 +7,7 @@ import subprocess
 import conftest
 import pytest
 import requests
-from test_rules import DOCUMENTS, RULES, Rules, value
+from test_rules import RULES, Rules, value
 
 PAGE = conftest.ROOT / "docs" / "security-rules.md"
 OPEN = """
@@ -56,7 +56,7 @@ def listing(rules, condition, *filters):
         for path, op, given in filters]}}
     query = {"from": [{"collectionId": "c"}]} | ({"where": where} if filters else {})
     return requests.post(
-        f"{rules.origin}/v1/{DOCUMENTS}:runQuery", timeout=10, json={"structuredQuery": query},
+        f"{rules.origin}/v1/{rules.documents}:runQuery", timeout=10, json={"structuredQuery": query},
         headers={"Authorization": f"Bearer {conftest.token('alice')}"}).status_code
 
 
@@ -111,7 +111,7 @@ def tokens(rules, _):
     for claims in ({"exp": 1}, {"aud": "another-project"}, {"iss": "nobody"}):
         bearer = conftest.token("alice", **claims)
         reply = requests.get(
-            f"{rules.origin}/v1/{DOCUMENTS}/c/1", timeout=10,
+            f"{rules.origin}/v1/{rules.documents}/c/1", timeout=10,
             headers={"Authorization": f"Bearer {bearer}"})
         assert reply.status_code == 404, claims
 
@@ -120,7 +120,7 @@ def patch(rules, _):
     rules.upload(OPEN.replace("allow read, write: if CONDITION", "allow write"))
     rules.put("c/patched", owner="bob", secret="of bob")
     reply = requests.patch(
-        f"{rules.origin}/v1/{DOCUMENTS}/c/patched?updateMask.fieldPaths=title", timeout=10,
+        f"{rules.origin}/v1/{rules.documents}/c/patched?updateMask.fieldPaths=title", timeout=10,
         json={"fields": {"title": value("new")}},
         headers={"Authorization": f"Bearer {conftest.token('alice')}"})
     assert reply.status_code == 200 and reply.json()["fields"] == {"title": value("new")}
@@ -187,7 +187,7 @@ def test_a_listed_difference_is_as_the_page_says(rules, tmp_path, difference):
 def test_the_page_s_surprises_are_as_it_says(rules):
     # A filter also finds the equal number of the other type, and proves the type all the same.
     reply = requests.patch(
-        f"{rules.origin}/v1/{DOCUMENTS}/c/float", timeout=10,
+        f"{rules.origin}/v1/{rules.documents}/c/float", timeout=10,
         json={"fields": {"f": {"doubleValue": 1.0}}}, headers={"Authorization": "Bearer owner"})
     assert reply.status_code == 200
     assert listing(
