@@ -87,7 +87,9 @@ extension CrashSubject {
       history.append("\(trouble), then \(ending.rawValue)")
       let isLast = number == Self.livesMax
       do {
-        if Self.checksEachCrash || isLast { try await check(disk, isDurable, after: ending) }
+        // Before it is opened again there may be no file yet.
+        guard Self.checksEachCrash || isLast else { continue }
+        try await check(disk, isDurable, after: ending)
         if isLast { try await check(disk, isDurable, after: .stopped) }
         if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
       } catch {
