@@ -89,14 +89,34 @@ struct VectorServiceTests {
     #expect(matches.first?["values"] as? [Double] == [])
   }
 
-  @Test("A body of more values than twice the numbers of the largest upsert is refused")
+  @Test("A body of more values than four times the numbers of the largest upsert is refused")
   func tooManyValues() async throws {
     try await createIndex()
-    let numbers = String(repeating: "1,", count: 1 << 20) + "1"
+    let numbers = String(repeating: "1,", count: 1 << 21) + "1"
     let reply = try await send(.post, "/ix/chat/vectors/upsert", #"{"vectors": [\#(numbers)]}"#)
 
     #expect(reply.status == 400)
-    #expect((reply.json["message"] as? String)?.contains("JSON: syntax error at byte") == true)
+    #expect((reply.json["message"] as? String)?.contains("a value beyond the 2097152") == true)
+  }
+
+  @Test("A thousand vectors of 1536 numbers are refused for their size")
+  func tooLarge() async throws {
+    let made = try await send(
+      .post,
+      "/indexes",
+      #"{"name": "wide", "dimension": 1536, "metric": "cosine", "spec": \#(Self.spec)}"#
+    )
+    try #require(made.status == 201)
+    let numbers = Array(repeating: "1", count: 1536).joined(separator: ",")
+    let vectors = (0..<1000).map { #"{"id": "v\#($0)", "values": [\#(numbers)]}"# }
+    let reply = try await send(
+      .post,
+      "/ix/wide/vectors/upsert",
+      #"{"vectors": [\#(vectors.joined(separator: ","))]}"#
+    )
+
+    #expect(reply.status == 400)
+    #expect((reply.json["message"] as? String)?.contains("message length too large") == true)
   }
 
   @Test(
