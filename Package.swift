@@ -672,7 +672,8 @@ func strict() -> [SwiftSetting] {
 ///
 /// A checkout of SwiftPM, which is another package's dependency, may not set flags and has no tests.
 func inRelease(_ flags: [String]) -> [SwiftSetting] {
-  guard !Context.packageDirectory.contains("/checkouts/") else { return [] }
+  let folders = ["/.build/checkouts/", "/SourcePackages/checkouts/"]
+  guard !folders.contains(where: Context.packageDirectory.contains) else { return [] }
   return [.unsafeFlags(flags, .when(configuration: .release))]
 }
 

@@ -36,7 +36,7 @@ struct VersionTagTests {
     let checkout = URL(filePath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().path
     // SwiftPM keeps it in such a folder, and the manifest looks.
-    let repository = folder.path("checkouts/hearth")
+    let repository = folder.path(".build/checkouts/hearth")
     let script = """
       set -eu
       mkdir -p "$1"
