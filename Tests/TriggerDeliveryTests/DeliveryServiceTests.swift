@@ -4,6 +4,7 @@ import Invocation
 import NIOCore
 import StatusCodes
 import StorageEngine
+import Synchronization
 import Testing
 import TestSupport
 import TriggerDelivery
@@ -111,6 +112,67 @@ struct DeliveryServiceTests {
       bench.clock.advance(by: .seconds(2))
     }
     #expect(try await bench.service.administration.list().isEmpty)
+  }
+
+  /// Leaves failed deliveries of 20 events, and a service that is not deployed over them.
+  private func undeployed(over storage: any OrderedStorage) async throws -> DeliveryBench {
+    invoker.set("f") { _ in .failure("no") }
+    let first = DeliveryBench(storage: storage, invoker: invoker)
+    try first.service.updateFunctions(["f": .created("things/{id}")])
+    try await first.run { bench in
+      for number in 0..<20 { try await bench.create("things/t\(number)") }
+      try await bench.service.waitUntilIdle()
+    }
+    return DeliveryBench(storage: storage, invoker: invoker)
+  }
+
+  @Test("Before the first deployment events of one function can be discarded by many at once")
+  func discardsUndeployed() async throws {
+    let seed = SeededGenerator.forTest().seed
+    let bench = try await undeployed(over: SlowStorage(storage, seed: seed))
+    try await bench.run { bench in
+      let administration = bench.service.administration
+      let ids = try await administration.list().map(\.id)
+      #expect(ids.count == 20)
+      try await withThrowingDiscardingTaskGroup { group in
+        for id in ids { group.addTask { try await administration.discard(id) } }
+      }
+      #expect(try await administration.list().isEmpty)
+    }
+  }
+
+  @Test("Before the first deployment a change waits for room on the disk")
+  func fullDiskUndeployed() async throws {
+    let storage = FaultyStorage(storage)
+    let bench = try await undeployed(over: storage)
+    try await bench.run { bench in
+      let administration = bench.service.administration
+      let id = try #require(try await administration.list().first?.id)
+      storage.failCommits(with: StorageError(.full, "no space left"))
+      async let discarded: Void = administration.discard(id)
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .seconds(1))
+      try await discarded
+      #expect(try await administration.list().count == 19)
+    }
+  }
+
+  @Test("A service that is not deployed can be stopped while a change waits for room on the disk")
+  func stopsUndeployedOnFullDisk() async throws {
+    let storage = FaultyStorage(storage)
+    let bench = try await undeployed(over: storage)
+    let id = try #require(try await bench.service.administration.list().first?.id)
+    let discarding = Mutex<Task<Void, any Error>?>(nil)
+    try await bench.run { bench in
+      storage.refuseCommits(with: StorageError(.full, "no space left"))
+      discarding.withLock {
+        $0 = Task { try await bench.service.administration.discard(id) }
+      }
+      await bench.clock.waitForSleepers()
+    }
+    await #expect(throws: StorageError.self) {
+      try await discarding.withLock { $0 }?.value
+    }
   }
 
   @Test("A failing handler that retries runs again when its wait is over, and not before")

@@ -304,19 +304,20 @@ package final class DeliveryService: Service {
       } catch is CancellationError where Task.isShuttingDownGracefully {
         return
       }
-      try await waitForDeployment()
-      guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in
+        defer { group.cancelAll() }
+        // A developer's change may find the disk full before functions are deployed, too.
+        group.addTask { try await self.retryWrites() }
+        try await waitForDeployment()
+        guard !Task.isShuttingDownGracefully else { return }
         group.addTask { try await self.expander.run() }
         group.addTask { try await self.schedules.run() }
         group.addTask { await self.settled.run() }
         group.addTask { await self.undeployed.run() }
-        group.addTask { try await self.retryWrites() }
         group.addTask {
           await self.dispatcher.run()
           throw DispatchEndedError()
         }
-        defer { group.cancelAll() }
         do {
           // Only the dispatcher ends without a failure before the others.
           while try await group.next() != nil {}

@@ -61,6 +61,8 @@ final class Dispatcher: Sendable {
     /// Deliveries that the fault mode has dropped or repeated once.
     var dropped: Set<DeliveryID> = []
     var repeated: Set<DeliveryID> = []
+    /// True while passes follow changes.
+    var isRunning = false
     var isStopping = false
     var isGraceOver = false
     /// The number of ended attempts; a change shows that an attempt has ended in between.
@@ -141,11 +143,10 @@ final class Dispatcher: Sendable {
 
   /// Applies the summaries of the deliveries that an earlier run left, by function.
   ///
-  /// Administrative changes wait for it, and they may come before the first pass.
+  /// Administrative changes wait for it.
   func resume(_ summaries: [String: DeliveryStore.Summary]) {
     let now = now()
     change { $0.resume(summaries, now: now) }
-    resumeWaiters()
   }
 
   /// Reads the dispatch state.
@@ -153,8 +154,11 @@ final class Dispatcher: Sendable {
     state.withLock { read($0.dispatch) }
   }
 
-  /// Starts another pass of the run loop.
-  func wake() { wakeup.yield() }
+  /// Starts another pass of the run loop; without the loop only waiters check their conditions.
+  func wake() {
+    wakeup.yield()
+    if !state.withLock({ $0.isRunning }) { resumeWaiters() }
+  }
 
   /// Checks for due work again after `now` has moved differently from the clock.
   func timeJumped() {
@@ -264,6 +268,7 @@ final class Dispatcher: Sendable {
   ///
   /// After `stop`, running deliveries may finish within the grace period.
   func run() async {
+    state.withLock { $0.isRunning = true }
     await withDiscardingTaskGroup { group in
       group.addTask { await self.alarm.run { self.wake() } }
       for await _ in wakeups {
@@ -272,6 +277,7 @@ final class Dispatcher: Sendable {
       }
       if !Task.isCancelled { await finishRunning(in: &group) }
       for cancel in state.withLock({ Array($0.cancels.values) }) { cancel() }
+      state.withLock { $0.isRunning = false }
       resumeWaiters()
       group.cancelAll()
     }

@@ -61,7 +61,7 @@ struct ScheduleBook: Sendable {
     in batch: inout StorageBatch
   ) {
     for (function, line) in lines {
-      // A row that cannot be read is written anew.
+      // A row that cannot be read is replaced.
       if let row = stored[function], let known = try? Self.decode(row), known.0 == line.spec {
         continue
       }
