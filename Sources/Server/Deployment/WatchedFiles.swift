@@ -96,7 +96,7 @@ struct WatchedFiles {
       file: UInt64(truncatingIfNeeded: status.st_ino)
     )
     if let before = known?[path], before.isSameFile(as: fingerprint) { return before }
-    // A file that cannot be read is told apart by its size and time, as a large one.
+    // Of a file that cannot be read, as of a large one, only the size and time are compared.
     if fingerprint.size <= Self.hashedBytesMax,
       let data = try? Data(contentsOf: URL(filePath: path))
     {

@@ -145,8 +145,8 @@ final class Evaluation {
     expressionCount += 1
     guard expressionCount <= RulesLimits.expressionsMax else {
       throw failure(
-        "Unable to evaluate the expression as the maximum of \(RulesLimits.expressionsMax) expressions to "
-          + "evaluate has been reached.",
+        "Unable to evaluate the expression as the maximum of \(RulesLimits.expressionsMax) "
+          + "expressions to evaluate has been reached.",
         expression
       )
     }

@@ -34,7 +34,7 @@ struct Tidy: CommandPlugin {
     findings += ambiguousNames(in: sources)
     findings += wrongMap(of: targets, root: root)
     findings += sources.flatMap { $0.files.flatMap(\.longComments) }
-    findings += sources.flatMap { $0.files.flatMap(\.careless) }
+    findings += sources.flatMap { $0.files.flatMap(\.usageFindings) }
     findings += functionTaskLocals(in: sources)
     guard findings.isEmpty else {
       for finding in findings.sorted() { Diagnostics.error(finding) }
@@ -264,7 +264,7 @@ private struct SourceFile {
   /// The names of the function types.
   private(set) var functionAliases: Set<String> = []
   /// A finding for each use that lacks its reason, and for each log message with values in it.
-  private(set) var careless: [String] = []
+  private(set) var usageFindings: [String] = []
   private var followsTaskLocal = false
   private let text: String
 
@@ -308,21 +308,21 @@ private struct SourceFile {
     }
   }
 
-  /// Records what lacks its reason on a line, and a log message that begins there with values in it.
+  /// Records what lacks its reason on a line, and a log message with values that begins there.
   private mutating func readUses(in lines: [Substring], at number: Int) {
     let code = lines[number].drop { $0 == " " }
     guard !code.hasPrefix("//"), !path.hasSuffix(".pb.swift") else { return }
     let isTest = path.hasPrefix("Tests/")
     for rule in Architecture.reasoned where !(isTest && rule.exemptsTests) {
       if rule.applies(code), !Self.hasReason(lines, number, rule) {
-        careless.append("\(path):\(number + 1): \(rule.finding)")
+        usageFindings.append("\(path):\(number + 1): \(rule.finding)")
       }
     }
     guard !isTest else { return }
     // A call is read together with the lines after it, where its arguments may be.
     let call = lines[number...].prefix(Architecture.callLinesMax).joined(separator: "\n")
     if code.contains(".makeStream("), !call.contains("bufferingPolicy: ") {
-      careless.append("\(path):\(number + 1): the stream states no bufferingPolicy")
+      usageFindings.append("\(path):\(number + 1): the stream states no bufferingPolicy")
     }
     for level in Architecture.logLevels {
       guard let start = call.prefix(lines[number].count).firstRange(of: "ogger.\(level)(") else {
@@ -333,9 +333,9 @@ private struct SourceFile {
       if !message.hasPrefix("\"") || message[..<(end ?? message.endIndex)].contains("\\("),
         !Self.hasReason(lines, number)
       {
-        careless.append(
-          "\(path):\(number + 1): the log message is not constant; put values into its metadata, or "
-            + "say why not"
+        usageFindings.append(
+          "\(path):\(number + 1): the log message is not constant; put values into its metadata, "
+            + "or say why not"
         )
       }
     }
