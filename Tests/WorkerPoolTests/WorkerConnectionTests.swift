@@ -1,9 +1,11 @@
+import Dispatch
 import HTTPMessages
 import HTTPTypes
 import Invocation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 import Testing
 import TestSupport
 
@@ -52,6 +54,51 @@ struct WorkerConnectionTests {
       #expect(await owner.next() == .broke(isStreaming: true))
 
       await #expect(throws: CutError.self) { _ = try await reply.body.collect(upTo: 100) }
+    }
+  }
+
+  @Test(
+    "What a worker had sent when it crashed is delivered, even if its connection has not read it",
+    arguments: ["/begin", "/stream"]
+  )
+  func crashed(path: String) async throws {
+    let (sent, send) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .unbounded)
+    try await withConnection(sent: { send.finish() }) { connection, owner in
+      let invocation = owner.invocation(path)
+      let reports = Mutex(0)
+      // It blocks the connection's own event loop, which must not read before the crash.
+      let free = DispatchSemaphore(value: 0)
+      let reply: Response = try await withCheckedThrowingContinuation { continuation in
+        let completion: WorkerInvocation.Completion = { continuation.resume(with: $0) }
+        #expect(invocation.begin(completion))
+        connection.eventLoop.execute {
+          connection.send(invocation, for: owner)
+          free.wait()
+          invocation.workerCrashed(CutError()) { reports.withLock { $0 += 1 } }
+        }
+        Task {
+          for await _ in sent {}
+          free.signal()
+        }
+      }
+      guard case .stream(let pieces) = reply.body else {
+        Issue.record("The body is not streamed")
+        return
+      }
+      var text = ""
+      var error: (any Error)?
+      do {
+        for try await piece in pieces { text += String(buffer: piece) }
+      } catch let thrown {
+        error = thrown
+      }
+      let isWhole = path == "/stream"
+      #expect(text == (isWhole ? "abc" : "ab"))
+      #expect((error is CutError) == !isWhole)
+      #expect(reports.withLock { $0 } == (isWhole ? 0 : 1))
+      #expect(
+        await owner.next() == (isWhole ? .ended(isReusable: false) : .broke(isStreaming: false))
+      )
     }
   }
 
@@ -124,17 +171,19 @@ struct WorkerConnectionTests {
     }
   }
 
+  /// Connects to a `WorkerStub`, which calls `sent` once its response is written.
   private func withConnection(
+    sent: @escaping @Sendable () -> Void = {},
     _ body: (WorkerConnection, Owner) async throws -> Void
   ) async throws {
     let folder = try TemporaryFolder()
-    let group = MultiThreadedEventLoopGroup.singleton
-    let server = try await ServerBootstrap(group: group)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          try channel.pipeline.syncOperations.addHandler(WorkerStub())
+          try channel.pipeline.syncOperations.addHandler(WorkerStub(sent: sent))
         }
       }
       .bind(unixDomainSocketPath: folder.path("s")).get()
@@ -143,15 +192,16 @@ struct WorkerConnectionTests {
       on: group.any(),
       WorkerFleet.Configuration()
     ).get()
+    let result: Result<Void, any Error>
     do {
-      try await body(connection, Owner())
+      result = .success(try await body(connection, Owner()))
     } catch {
-      connection.close()
-      try await server.close()
-      throw error
+      result = .failure(error)
     }
     connection.close()
     try await server.close()
+    try await group.shutdownGracefully()
+    try result.get()
   }
 }
 
@@ -230,7 +280,12 @@ private final class WorkerStub: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  private let sent: @Sendable () -> Void
   private var head: HTTPRequestHead?
+
+  init(sent: @escaping @Sendable () -> Void) {
+    self.sent = sent
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -264,6 +319,11 @@ private final class WorkerStub: ChannelInboundHandler {
       write(.head(HTTPResponseHead(version: .http1_1, status: .ok)), context)
       for text in ["a", "b", "c"] { write(text, context) }
       write(.end(nil), context)
+      sent()
+    case "/begin":
+      write(.head(HTTPResponseHead(version: .http1_1, status: .ok)), context)
+      for text in ["a", "b"] { write(text, context) }
+      sent()
     case "/whole":
       let id = head.headers.first(name: InvocationRequest.idHeader.rawName) ?? "none"
       let length = head.headers.first(name: "content-length") ?? "none"

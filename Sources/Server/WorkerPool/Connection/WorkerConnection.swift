@@ -1,6 +1,7 @@
 import Invocation
 import HTTPMessages
 import HTTPTypes
+import LibC
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -101,9 +102,19 @@ final class WorkerConnection: Sendable {
     return try await promise.futureResult.get()
   }
 
+  /// The event loop of the connection.
+  var eventLoop: any EventLoop { channel.eventLoop }
+
   /// Records that no caller is waiting for this invocation anymore.
   func cancel(_ invocation: WorkerInvocation) {
     channel.eventLoop.execute { self.handler.value.cancel(invocation) }
+  }
+
+  /// Delivers what the worker has sent, then ends the invocation unless its response is complete.
+  ///
+  /// `end` is called on the connection's event loop.
+  func endAfterReading(_ invocation: WorkerInvocation, _ end: @escaping @Sendable () -> Void) {
+    channel.eventLoop.execute { self.handler.value.endAfterReading(invocation, end) }
   }
 
   /// Resumes reading, because the body's buffer has room again.
@@ -143,6 +154,8 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private var isPaused = false
   /// True until the end of the request is written.
   private var isUploading = false
+  /// Ends an invocation whose worker has crashed, once nothing is left to read.
+  private var endWhenRead: (@Sendable () -> Void)?
 
   init(_ configuration: WorkerFleet.Configuration) {
     self.configuration = configuration
@@ -214,6 +227,23 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     }
   }
 
+  /// Shuts the socket for reading, which still delivers the bytes that have already arrived.
+  ///
+  /// The worker may live on to write its crash report, so its end of the connection stays open.
+  func endAfterReading(_ ending: WorkerInvocation, _ end: @escaping @Sendable () -> Void) {
+    guard let context, ending === invocation, context.channel.isActive else { return end() }
+    endWhenRead = end
+    resumeReading()
+    do {
+      try context.pipeline.syncOperations.withUnsafeTransportIfAvailable {
+        (socket: NIOBSDSocket.Handle) in
+        _ = shutdown(socket, Int32(SHUT_RD))
+      }
+    } catch {
+      errorCaught(context: context, error: error)
+    }
+  }
+
   func resumeReading() {
     guard isPaused else { return }
     isPaused = false
@@ -275,7 +305,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     guard action != .none, let finished = invocation else { return }
     // A worker that has responded reads no more of the request. The next request cannot begin
     // before this one has ended, so the connection is not reusable.
-    if isUploading { isReusable = false }
+    if isUploading || endWhenRead != nil { isReusable = false }
     let head = head
     // The connection is freed before the caller is notified, so that its next call can use it.
     forget { invocation, owner, connection in
@@ -293,7 +323,9 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private func ended() {
     switch machine.closed() {
     case .none: break
-    case .breakInvocation: forget { invocation, owner, _ in owner.invocationBroke(invocation) }
+    case .breakInvocation:
+      endWhenRead?()
+      forget { invocation, owner, _ in owner.invocationBroke(invocation) }
     case .finishAbandoned:
       forget { invocation, owner, connection in
         owner.invocationEnded(invocation, on: connection, isReusable: false)
@@ -311,6 +343,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     self.invocation = nil
     self.owner = nil
     isUploading = false
+    endWhenRead = nil
     head = nil
     stream = nil
     resumeReading()

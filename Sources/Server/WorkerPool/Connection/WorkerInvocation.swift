@@ -117,6 +117,20 @@ final class WorkerInvocation: Sendable {
   /// Ends the invocation without a response, or with an incomplete one.
   func fail(_ error: any Error) { conclude(.failure(error)) }
 
+  /// Ends the invocation because its worker has crashed.
+  ///
+  /// The worker may have sent pieces of the response, or all of it, that its connection has not
+  /// read yet. They are delivered first. If the response is incomplete, `report` is called before
+  /// the caller gets the error.
+  func workerCrashed(_ error: any Error, report: @escaping @Sendable () -> Void) {
+    let end: @Sendable () -> Void = {
+      if !self.isOver { report() }
+      self.fail(error)
+    }
+    guard let connection = state.withLock({ $0.connection }) else { return end() }
+    connection.endAfterReading(self, end)
+  }
+
   /// Ends the invocation because the caller has left or its request is incomplete.
   ///
   /// Also notifies the version that the invocation is assigned to.

@@ -445,15 +445,15 @@ extension FunctionVersion {
     case .cancel(let invocation): invocation.cancelOnConnection()
     case .fail(let invocation, let failure):
       let error = error(failure, invocation)
-      if case .crashed = failure {
+      guard case .crashed = failure else { return invocation.fail(error) }
+      invocation.workerCrashed(error) { [context, name = function.name] in
         context.log.append(
-          function: function.name,
+          function: name,
           level: "critical",
           message: error.message,
           invocation: invocation.request.id
         )
       }
-      invocation.fail(error)
     case .giveUpStart: startEnded(.failure(placesTaken))
     }
   }
