@@ -436,15 +436,22 @@ func application() -> [Target] {
       ]
     ),
     externalTarget(
+      "PsstBackend",
+      at: "functions/Backend",
+      [
+        "PsstModels", "PsstServices", "Cryptography", "FirestoreClient", "OutboundHTTP", "Logging",
+      ]
+    ),
+    externalTarget(
       "PsstFunctions",
       at: "functions",
-      ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
-      exclude: ["Models", "Services", "Worker", "README.md"]
+      ["PsstModels", "PsstServices", "PsstBackend", "FirestoreClient", "FunctionsRuntime"],
+      exclude: ["Models", "Services", "Backend", "Worker", "README.md"]
     ),
     .executableTarget(
       name: "PsstWorker",
       dependencies: targetDependencies([
-        "PsstFunctions", "PsstServices", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
+        "PsstFunctions", "PsstBackend", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
       ]),
       path: "functions/Worker",
       packageAccess: false,

@@ -1,7 +1,7 @@
 public import FunctionsRuntime
-public import PsstServices
+public import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Embeds every message that has no vector yet; for administrators.
   ///
   /// Embedding costs money, so the call only counts messages unless the order sets `dryRun: false`

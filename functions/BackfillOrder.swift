@@ -1,6 +1,6 @@
 import FunctionsRuntime
 import PsstModels
-import PsstServices
+import PsstBackend
 
 /// The order for `backfillEmbeddings` and `backfillProfiles`.
 public struct BackfillOrder: Codable, Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct BackfillOrder: Codable, Sendable, Hashable {
   ///
   /// Throws `invalid-argument`, with the reason, if the order is not valid.
   func checked() throws -> (order: BackfillOrder, isDry: Bool) {
-    let isDry = try MessageFunctions.isDry(dryRun, confirmedBy: confirm, "backfill")
+    let isDry = try AppFunctions.isDry(dryRun, confirmedBy: confirm, "backfill")
     if let limit, limit < 1 {
       throw CallableError(.invalidArgument, "limit must be 1 or more.")
     }

@@ -1,7 +1,7 @@
 public import FunctionsRuntime
-public import PsstServices
+public import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Reads every unread message for its client's profile; for administrators.
   ///
   /// Reading costs money, so the call only counts messages unless the order sets `dryRun: false`

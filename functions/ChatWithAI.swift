@@ -1,8 +1,9 @@
 public import FunctionsRuntime
 import PsstModels
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Answers a trainer's question, and performs the actions that it asks for.
   ///
   /// Streams the model's words as they arrive, and the beginning and end of each tool call. Actions

@@ -1,7 +1,7 @@
 public import FunctionsRuntime
 import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Checks the name of a new user before the account exists, and removes space around it.
   ///
   /// Sign-ups without a name are left alone: the rules check the name in the user document.

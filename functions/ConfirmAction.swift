@@ -1,8 +1,9 @@
 public import FunctionsRuntime
 import PsstModels
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Carries out an action that the assistant proposed to the caller, or declines it.
   ///
   /// A proposal is carried out at most once.

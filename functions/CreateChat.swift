@@ -1,7 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Creates a chat for its members, or returns the one that two people have already.
   ///
   /// A trainer and a client who are joined neither by a contact nor by a group get

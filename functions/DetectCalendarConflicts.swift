@@ -1,8 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstModels
-import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Keeps one reminder for each pair of overlapping events in a trainer's calendar.
   ///
   /// Acts on the current calendar: when two events no longer overlap, their reminder is deleted.

@@ -1,8 +1,8 @@
 public import FunctionsRuntime
 public import PsstModels
-import PsstServices
+import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Keeps one vector for each message that has text.
   ///
   /// The vector is created, replaced and deleted with the message. The function acts on the current
@@ -35,7 +35,7 @@ extension MessageFunctions {
   }
 }
 
-extension MessageServices {
+extension BackendServices {
   /// The embedding model's log metadata.
   var modelMetadata: Logger.Metadata { search.model.metadata }
 }

@@ -1,8 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstModels
-import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Stores the facts that a message states about a client in the client's profile.
   ///
   /// Applies only to the chat of one trainer with one of their contacts, and to the messages of

@@ -1,8 +1,8 @@
 public import FunctionsRuntime
 import PsstModels
-public import PsstServices
+public import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Creates the missing contacts of clients that trainers chat with; for administrators.
   ///
   /// The migration is for chats that are older than the contacts feature. The run is dry unless the

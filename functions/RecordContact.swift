@@ -1,8 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstModels
-import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Updates a chat's last message and the time of the last contact with the client.
   ///
   /// When the last message is edited or deleted, the chat shows the message that is now the last.

@@ -1,8 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstModels
-import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Updates `members` and `trainerId` in a chat's vectors.
   ///
   /// Deletes the vectors when the chat is deleted. Acts on the current chat. Search does not rely

@@ -1,7 +1,7 @@
 public import FunctionsRuntime
-import PsstServices
+import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Reminds trainers each morning of clients without a message for some days.
   ///
   /// Each period of silence leads to one reminder, and no model is asked. A failed run is retried

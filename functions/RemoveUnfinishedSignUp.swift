@@ -1,7 +1,7 @@
 public import FunctionsRuntime
-import PsstServices
+import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Removes an account whose sign-up was never completed by a user document.
   ///
   /// The app makes the document right after the account. It is looked for at once, after a minute,

@@ -1,8 +1,8 @@
 public import FunctionsRuntime
 import PsstModels
-public import PsstServices
+public import PsstBackend
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Removes the contacts that one run of the migration created; for administrators.
   ///
   /// Contacts that were changed since stay, and the reply lists them. The run is dry unless the

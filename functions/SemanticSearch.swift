@@ -1,8 +1,9 @@
 public import FunctionsRuntime
 import PsstModels
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Finds messages by their meaning, in the chats of which the caller is a member now.
   ///
   /// While the provider is down, over its quota or misconfigured, the words of the query are

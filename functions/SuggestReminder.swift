@@ -1,7 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Suggests a reminder for a message to a trainer, without writing it.
   ///
   /// The model is asked only when the message or its sender's name has changed since the last call.

@@ -1,7 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Summarizes the latest 100 messages of a chat for one of its members.
   ///
   /// The model is asked only when its input has changed since the last call. A caller who is not a

@@ -1,7 +1,8 @@
 public import FunctionsRuntime
+import PsstBackend
 public import PsstServices
 
-extension MessageFunctions {
+extension AppFunctions {
   /// Finds earlier messages related to a message, in the chats of the caller.
   ///
   /// Only chats of which the caller is a member now are searched. No chat model is needed, and

@@ -8,6 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import PsstBackend
 @testable import PsstServices
 
 /// The assistant and the callables, as the app uses them over HTTP.

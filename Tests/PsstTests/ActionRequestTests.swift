@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("Requests in a question's own words")
 struct ActionRequestTests {

@@ -3,19 +3,19 @@ import FunctionsRuntime
 import FunctionsTesting
 @testable import PsstFunctions
 import PsstModels
-import PsstServices
+import PsstBackend
 import TestSupport
 
 /// Psst's administrator functions over a database that can fail, without triggers.
 struct AdministrationFixture: Sendable {
   let suite: FunctionsSuite
-  let functions: MessageFunctions
+  let functions: AppFunctions
   let faults: FaultyFirestore
   let providers: ProviderStub
   /// The lease's clock, which a test advances.
   let clock: ManualClock
 
-  var services: MessageServices { functions.services }
+  var services: BackendServices { functions.services }
 
   /// The URL to which backups are requested.
   static let export = "http://firestore.test/emulator/v1/projects/demo-test:export"
@@ -169,7 +169,7 @@ func withAdministration(
     environment.http.on("POST", AdministrationFixture.export)
       .respond(status: exportStatus, json: ["exportPath": "/backup"])
     let faults = FaultyFirestore(environment.firestore)
-    let services = MessageServices(
+    let services = BackendServices(
       firestore: faults.firestore,
       settings: PsstSettings(
         embedding: embedding,
@@ -181,7 +181,7 @@ func withAdministration(
       retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { environment.now.date }),
       clock: clock
     )
-    return Administration(functions: MessageFunctions(services: services), faults: faults)
+    return Administration(functions: AppFunctions(services: services), faults: faults)
   } test: { suite, administration in
     try await test(
       AdministrationFixture(
@@ -197,7 +197,7 @@ func withAdministration(
 
 /// The deployed functions and the faults of their database.
 private struct Administration {
-  let functions: MessageFunctions
+  let functions: AppFunctions
   let faults: FaultyFirestore
 
   var app: FunctionsApp {

@@ -3,7 +3,7 @@ import Foundation
 import PsstModels
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("What a model is given with a question")
 struct AssistantContextTests {

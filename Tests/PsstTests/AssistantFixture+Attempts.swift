@@ -4,6 +4,7 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
+@testable import PsstBackend
 @testable import PsstServices
 import Testing
 

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("The assistant's loop")
 struct AssistantLoopTests {

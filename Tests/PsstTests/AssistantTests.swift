@@ -3,6 +3,7 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
+@testable import PsstBackend
 @testable import PsstServices
 import TestSupport
 import Testing
@@ -526,7 +527,7 @@ struct AssistantTests {
 struct AssistantFixture: Sendable {
   let profiles: ProfileFixture
   var suite: FunctionsSuite { profiles.suite }
-  var functions: MessageFunctions { profiles.functions }
+  var functions: AppFunctions { profiles.functions }
   var model: OpenAIModelStub { profiles.model }
 
   static func run(
@@ -538,8 +539,8 @@ struct AssistantFixture: Sendable {
     try await withFunctions(Self.app, startTime: ProfileFixture.morning) { environment in
       environment.http.mount(model, at: OpenAIModelStub.baseURL)
       environment.http.mount(vectors, at: ProviderStub.host)
-      return MessageFunctions(
-        services: MessageServices(
+      return AppFunctions(
+        services: BackendServices(
           firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
@@ -561,7 +562,7 @@ struct AssistantFixture: Sendable {
     }
   }
 
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.embedMessage
       functions.chatWithAI
@@ -631,8 +632,8 @@ struct AssistantFixture: Sendable {
   func services(
     over firestore: Firestore,
     clock: any Clock<Duration> = WakingClock(wakes: 0)
-  ) -> MessageServices {
-    MessageServices(
+  ) -> BackendServices {
+    BackendServices(
       firestore: firestore,
       settings: PsstSettings(
         embedding: .lexical,

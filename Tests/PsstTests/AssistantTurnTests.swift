@@ -4,7 +4,8 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
+import PsstServices
 import Testing
 
 @Suite("Several attempts at one question, and several questions in one conversation")

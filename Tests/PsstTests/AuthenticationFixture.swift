@@ -4,6 +4,7 @@ import FunctionsTesting
 import OutboundHTTP
 @testable import PsstFunctions
 import PsstModels
+import PsstBackend
 import PsstServices
 import Synchronization
 
@@ -13,7 +14,7 @@ struct AuthenticationFixture: Sendable {
   let line: Line
   let commits: FaultyFirestore
   let service: AuthenticationService
-  let functions: MessageFunctions
+  let functions: AppFunctions
 
   /// A connection to Auth that can break before a request or before its response.
   final class Line: HTTPTransport {
@@ -43,13 +44,13 @@ struct AuthenticationFixture: Sendable {
     let holder = Mutex<TestEnvironment?>(nil)
     try await withFunctions(Self.app) { environment in
       holder.withLock { $0 = environment }
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: environment.firestore,
         settings: try PsstSettings(environment: [:]),
         http: environment.http
       )
       let users = AuthAdmin(environment: environment.variables, http: environment.http)
-      return MessageFunctions(services: services, users: users)
+      return AppFunctions(services: services, users: users)
     } test: { suite, functions in
       try suite.loadRules(file: rulesPath)
       guard let environment = holder.withLock({ $0 }) else { return }
@@ -82,7 +83,7 @@ struct AuthenticationFixture: Sendable {
   }
 
   /// The app of the functions on users only.
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.checkSignUp
       functions.removeUnfinishedSignUp

@@ -3,7 +3,7 @@ import FunctionsRuntime
 import FunctionsTesting
 import OutboundHTTP
 import PsstFunctions
-@testable import PsstServices
+@testable import PsstBackend
 import Synchronization
 import Testing
 
@@ -351,7 +351,7 @@ struct BackfillEmbeddingsTests {
       try await messages(1, fixture)
       _ = try await fixture.services.indexer.index(chatID: "c1", messageID: "m0")
       fixture.providers.retag(["embedding_provider": "openai", "embedding_model": "tiny"])
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: fixture.db,
         settings: PsstSettings(
           embedding: .lexical,

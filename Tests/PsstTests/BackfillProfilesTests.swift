@@ -3,7 +3,7 @@ import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
-import PsstServices
+import PsstBackend
 import Testing
 
 @Suite("backfillProfiles")

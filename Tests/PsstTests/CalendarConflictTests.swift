@@ -3,7 +3,7 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
 import Testing
 
 @Suite("detectCalendarConflicts")
@@ -210,15 +210,15 @@ struct CalendarConflictTests {
 struct ProactiveFixture: Sendable {
   let profiles: ProfileFixture
   var suite: FunctionsSuite { profiles.suite }
-  var functions: MessageFunctions { profiles.functions }
+  var functions: AppFunctions { profiles.functions }
 
   static func run(
     faults: DeliveryFaults? = nil,
     _ test: (ProactiveFixture) async throws -> Void
   ) async throws {
     try await withFunctions(Self.app, deliveryFaults: faults) { environment in
-      MessageFunctions(
-        services: MessageServices(
+      AppFunctions(
+        services: BackendServices(
           firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
@@ -235,7 +235,7 @@ struct ProactiveFixture: Sendable {
     }
   }
 
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.recordContact
       functions.remindInactiveClients

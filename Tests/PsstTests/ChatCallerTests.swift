@@ -1,6 +1,6 @@
 import OpenAIStub
 @testable import PsstFunctions
-@testable import PsstServices
+@testable import PsstBackend
 import Synchronization
 import Testing
 

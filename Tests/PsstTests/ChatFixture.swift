@@ -1,5 +1,6 @@
 import FunctionsTesting
 @testable import PsstFunctions
+import PsstBackend
 import PsstServices
 import Synchronization
 import TestSupport
@@ -7,11 +8,11 @@ import TestSupport
 /// Psst's functions on vectors, with a trainer, two clients, and a chat of two of them.
 struct ChatFixture: Sendable {
   let suite: FunctionsSuite
-  let functions: MessageFunctions
+  let functions: AppFunctions
   let providers: ProviderStub
   let waits: WaitLog
 
-  var services: MessageServices { functions.services }
+  var services: BackendServices { functions.services }
 
   /// Runs a test with its own suite and database.
   static func run(
@@ -24,7 +25,7 @@ struct ChatFixture: Sendable {
     let waits = WaitLog()
     try await withFunctions(Self.app, deliveryFaults: deliveryFaults) { environment in
       environment.http.mount(providers, at: ProviderStub.host)
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: environment.firestore,
         settings: PsstSettings(
           embedding: embedding,
@@ -38,7 +39,7 @@ struct ChatFixture: Sendable {
         ),
         clock: clock
       )
-      return MessageFunctions(services: services)
+      return AppFunctions(services: services)
     } test: { suite, functions in
       let fixture = ChatFixture(
         suite: suite,
@@ -55,7 +56,7 @@ struct ChatFixture: Sendable {
   }
 
   /// The functions without the preparations of a worker.
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp { functions.onVectors }
   }
 

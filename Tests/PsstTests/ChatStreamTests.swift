@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("A model's turn as a stream")
 struct ChatStreamTests {

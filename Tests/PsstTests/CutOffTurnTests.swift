@@ -3,7 +3,8 @@ import Foundation
 import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
-@testable import PsstServices
+@testable import PsstBackend
+import PsstServices
 import Testing
 
 @Suite("Turns of a model that are cut off")

@@ -1,6 +1,7 @@
 import Foundation
 import FunctionsTesting
 import PsstFunctions
+import PsstBackend
 import PsstServices
 import TestSupport
 import Testing
@@ -85,7 +86,7 @@ struct EmbedMessageTests {
         try await fixture.suite.settle()
       }
       // Another worker has an empty text cache.
-      let other = MessageServices(
+      let other = BackendServices(
         firestore: fixture.suite.firestore,
         settings: PsstSettings(
           embedding: ChatFixture.tinyModel,
@@ -420,7 +421,7 @@ struct EmbedMessageTests {
   func otherModel() async throws {
     try await ChatFixture.run { fixture in
       try await fixture.say("m1", "Hello")
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: fixture.suite.firestore,
         settings: PsstSettings(
           embedding: ChatFixture.tinyModel,
@@ -444,7 +445,7 @@ struct EmbedMessageTests {
       fixture.providers.retag([
         "embedding_provider": "lexical", "embedding_model": "hashed-words-1",
       ])
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: fixture.suite.firestore,
         settings: PsstSettings(
           embedding: .lexical,
@@ -466,8 +467,8 @@ struct EmbedMessageTests {
       let error = await #expect(throws: ServiceError.self) {
         try await withFunctions(\.app) { other in
           other.http.mount(fixture.providers, at: ProviderStub.host)
-          return MessageFunctions(
-            services: MessageServices(
+          return AppFunctions(
+            services: BackendServices(
               firestore: other.firestore,
               settings: PsstSettings(
                 embedding: ChatFixture.tinyModel,

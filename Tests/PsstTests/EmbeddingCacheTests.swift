@@ -1,6 +1,6 @@
 import FunctionsTesting
 import OpenAIStub
-@testable import PsstServices
+@testable import PsstBackend
 import Synchronization
 import Testing
 

@@ -2,7 +2,7 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
 import TestSupport
 import Testing
 

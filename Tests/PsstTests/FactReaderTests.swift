@@ -4,7 +4,7 @@ import PsstModels
 import Synchronization
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("Reading a message for facts")
 struct FactReaderTests {

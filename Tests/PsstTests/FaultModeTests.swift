@@ -2,7 +2,7 @@ import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
-import PsstServices
+import PsstBackend
 import Testing
 
 /// The final state of all Psst functions when events are duplicated and reordered.
@@ -142,8 +142,8 @@ struct FaultModeTests {
         vectors: VectorSettings(host: ProviderStub.host),
         chat: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: "gpt-4o-mini")
       )
-      return MessageFunctions(
-        services: MessageServices(
+      return AppFunctions(
+        services: BackendServices(
           firestore: environment.firestore,
           settings: settings,
           http: environment.http,

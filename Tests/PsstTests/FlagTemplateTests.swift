@@ -3,7 +3,7 @@ import FirestoreClient
 import PsstModels
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("Feature flags")
 struct FlagTemplateTests {

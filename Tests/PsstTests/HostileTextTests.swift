@@ -1,8 +1,9 @@
-import PsstServices
+import PsstBackend
 import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
+import PsstServices
 import Testing
 
 /// Texts by other users that try to instruct the assistant, and a model that obeys them.

@@ -3,6 +3,7 @@ import FunctionsRuntime
 import FunctionsTesting
 @testable import PsstFunctions
 import PsstModels
+@testable import PsstBackend
 @testable import PsstServices
 import Testing
 

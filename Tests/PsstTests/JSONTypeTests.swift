@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PsstServices
+@testable import PsstBackend
 
 @Suite("Forms of arguments, derived from types")
 struct JSONTypeTests {

@@ -1,6 +1,6 @@
 import FirestoreClient
 import FunctionsTesting
-@testable import PsstServices
+@testable import PsstBackend
 import Synchronization
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
+import PsstBackend
 import PsstServices
 import Testing
 
@@ -75,8 +76,8 @@ struct MalformedDocumentsTests {
     try await withFunctions(\.app, deliveryFaults: faults) { environment in
       environment.http.mount(model, at: OpenAIModelStub.baseURL)
       environment.http.mount(vectors, at: ProviderStub.host)
-      return MessageFunctions(
-        services: MessageServices(
+      return AppFunctions(
+        services: BackendServices(
           firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,

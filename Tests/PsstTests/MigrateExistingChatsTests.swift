@@ -3,7 +3,7 @@ import FunctionsRuntime
 import FunctionsTesting
 import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
 import Testing
 
 @Suite("migrateExistingChats")

@@ -1,6 +1,6 @@
 import OpenAIStub
 import OutboundHTTP
-@testable import PsstServices
+@testable import PsstBackend
 import TestSupport
 import Testing
 

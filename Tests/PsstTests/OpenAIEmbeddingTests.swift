@@ -1,7 +1,7 @@
 import Foundation
 import OpenAIStub
 import OutboundHTTP
-@testable import PsstServices
+@testable import PsstBackend
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import OpenAIStub
 import OutboundHTTP
 import PsstFunctions
 import PsstModels
+import PsstBackend
 import PsstServices
 import Testing
 
@@ -186,7 +187,7 @@ struct OutageTests {
       try await fixture.say("m", "The index is known")
       fixture.providers.deleteIndex()
       fixture.providers.retag(["embedding_provider": "openai", "embedding_model": "other"])
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: fixture.suite.firestore,
         settings: PsstSettings(
           embedding: ChatFixture.tinyModel,

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import PsstFunctions
+@testable import PsstBackend
 @testable import PsstServices
 
 /// Trainers, clients and their app's services, under the project's access rules.
@@ -16,7 +17,7 @@ import Testing
 /// address such as `carl@psst.app`.
 struct PeopleFixture: Sendable {
   let suite: FunctionsSuite
-  let functions: MessageFunctions
+  let functions: AppFunctions
   /// The connection of all apps to the database, which can fail.
   let line: FaultyFirestore
 
@@ -28,13 +29,13 @@ struct PeopleFixture: Sendable {
   /// Runs a test with its own suite and database.
   static func run(_ test: (PeopleFixture) async throws -> Void) async throws {
     try await withFunctions(Self.app) { environment in
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: environment.firestore,
         settings: try PsstSettings(environment: ["PSST_SEARCHES_PER_MINUTE": "1000"]),
         http: environment.http,
         retries: ServiceRetries(now: { environment.now.date })
       )
-      return MessageFunctions(services: services)
+      return AppFunctions(services: services)
     } test: { suite, functions in
       try suite.loadRules(file: rulesPath)
       let fixture = PeopleFixture(
@@ -56,7 +57,7 @@ struct PeopleFixture: Sendable {
     }
   }
 
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.createChat
       functions.recordContact
@@ -121,7 +122,7 @@ struct UnsignedTokens: IDTokenSource {
 /// The callables of a suite behind the protocol of HTTP.
 struct SuiteFunctions: HTTPTransport {
   let suite: FunctionsSuite
-  let functions: MessageFunctions
+  let functions: AppFunctions
 
   private struct Envelope<Content: Codable>: Codable { var data: Content }
   private struct Result<Content: Codable>: Codable { var result: Content }

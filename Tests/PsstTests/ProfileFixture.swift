@@ -4,12 +4,12 @@ import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
-import PsstServices
+import PsstBackend
 
 /// A trainer, clients and other users, with a model whose findings a test scripts.
 struct ProfileFixture: Sendable {
   let suite: FunctionsSuite
-  let functions: MessageFunctions
+  let functions: AppFunctions
   let model: OpenAIModelStub
 
   /// A time at which a test begins that speaks of days: far from midnight, and always the same.
@@ -28,8 +28,8 @@ struct ProfileFixture: Sendable {
     try await withFunctions(Self.app, deliveryFaults: faults) { environment in
       environment.http.mount(model, at: OpenAIModelStub.baseURL)
       environment.http.mount(ProviderStub(), at: ProviderStub.host)
-      return MessageFunctions(
-        services: MessageServices(
+      return AppFunctions(
+        services: BackendServices(
           firestore: environment.firestore,
           settings: PsstSettings(
             embedding: .lexical,
@@ -52,7 +52,7 @@ struct ProfileFixture: Sendable {
     }
   }
 
-  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+  private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.extractProfileInfoOnMessage
       functions.recordContact

@@ -3,6 +3,7 @@ import PsstModels
 import TestSupport
 import Testing
 
+@testable import PsstBackend
 @testable import PsstServices
 
 @Suite("A profile from what its messages said")

@@ -1,6 +1,6 @@
 import Foundation
 import OutboundHTTP
-import PsstServices
+import PsstBackend
 import Synchronization
 
 /// An in-memory vector index and embedding model with REST interfaces.

@@ -4,6 +4,7 @@ import OpenAIStub
 import OutboundHTTP
 @testable import PsstFunctions
 import PsstModels
+@testable import PsstBackend
 @testable import PsstServices
 import Testing
 

@@ -1,7 +1,7 @@
-import PsstServices
 import FunctionsTesting
 import OutboundHTTP
 import PsstFunctions
+import PsstServices
 import Testing
 
 @Suite("Recent messages")

@@ -1,9 +1,9 @@
 import FirestoreClient
 import FunctionsRuntime
 import FunctionsTesting
+import PsstBackend
 import PsstFunctions
 import PsstModels
-import PsstServices
 import Testing
 
 @Suite("rollbackMigration")

@@ -1,5 +1,6 @@
 import FunctionsTesting
 import PsstFunctions
+import PsstBackend
 import PsstServices
 import Testing
 
@@ -252,7 +253,7 @@ struct DegradedSearchTests {
     try await amongMessages { fixture in
       let faults = FaultyFirestore(fixture.suite.firestore)
       faults.stallQueries()
-      let services = MessageServices(
+      let services = BackendServices(
         firestore: faults.firestore,
         settings: PsstSettings(
           embedding: ChatFixture.tinyModel,

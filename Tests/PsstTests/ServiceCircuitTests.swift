@@ -1,5 +1,5 @@
 import Foundation
-@testable import PsstServices
+@testable import PsstBackend
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import OutboundHTTP
-@testable import PsstServices
+@testable import PsstBackend
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import FunctionsTesting
 import OpenAIStub
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
 import Testing
 
 @Suite("Small talk")

@@ -4,6 +4,7 @@ import OpenAIStub
 import OutboundHTTP
 @testable import PsstFunctions
 import PsstModels
+import PsstBackend
 import PsstServices
 import Synchronization
 
@@ -16,8 +17,8 @@ struct UsageFixture: Sendable {
   let faults: FaultyFirestore
 
   var suite: FunctionsSuite { profiles.suite }
-  var functions: MessageFunctions { profiles.functions }
-  var services: MessageServices { profiles.functions.services }
+  var functions: AppFunctions { profiles.functions }
+  var services: BackendServices { profiles.functions.services }
   var model: OpenAIModelStub { profiles.model }
 
   static let embedding = EmbeddingModel(
@@ -46,8 +47,8 @@ struct UsageFixture: Sendable {
       environment.http.mount(vectors, at: ProviderStub.host)
       let faulty = FaultyFirestore(environment.firestore)
       faults.withLock { $0 = faulty }
-      return MessageFunctions(
-        services: MessageServices(
+      return AppFunctions(
+        services: BackendServices(
           firestore: faulty.firestore,
           settings: PsstSettings(
             embedding: .openAI(baseURL: OpenAIModelStub.baseURL, key: "key", model: embedding),

@@ -5,7 +5,7 @@ import OpenAIStub
 import OutboundHTTP
 import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
 import Testing
 
 @Suite("Ledger of model calls")

@@ -5,7 +5,8 @@ import FunctionsTesting
 import OpenAIStub
 import PsstFunctions
 import PsstModels
-@testable import PsstServices
+@testable import PsstBackend
+import PsstServices
 import Testing
 
 @Suite("Limits of a day's model calls")

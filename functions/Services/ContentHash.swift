@@ -5,11 +5,11 @@
 #endif
 
 /// A hash of contents that is stable across processes.
-enum ContentHash {
+public enum ContentHash {
   /// Returns the hash of a list of strings as 32 hexadecimal digits.
   ///
   /// Different lists have different hashes.
-  static func of(_ texts: [String]) -> String {
+  public static func of(_ texts: [String]) -> String {
     var content: [UInt8] = []
     for text in texts {
       // The lengths distinguish ["a", "bc"] from ["ab", "c"].

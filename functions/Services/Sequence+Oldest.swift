@@ -1,8 +1,8 @@
-import FirestoreClient
+public import FirestoreClient
 
 extension Sequence<DocumentSnapshot> {
   /// The document that was created first; of several at one moment, the one with the lowest id.
-  var oldest: DocumentSnapshot? {
+  public var oldest: DocumentSnapshot? {
     self.min { left, right in
       (left.createTime ?? left.readTime, left.id) < (right.createTime ?? right.readTime, right.id)
     }

@@ -35,13 +35,11 @@ public struct ChatWithAIChunk: Codable, Sendable, Hashable {
     case text, toolBegins, toolEnds
   }
 
-  /// Creates the chunk of an event.
-  public init(_ event: Assistant.Event) {
-    switch event {
-    case .text(let text): (type, self.text) = (.text, text)
-    case .toolBegins(let tool): (type, self.tool) = (.toolBegins, tool)
-    case .toolEnds(let tool): (type, self.tool) = (.toolEnds, tool)
-    }
+  /// Creates an event.
+  public init(type: Kind, text: String? = nil, tool: String? = nil) {
+    self.type = type
+    self.text = text
+    self.tool = tool
   }
 }
 
@@ -83,17 +81,25 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     /// The similarity of the message to the question; at most 1.
     public var score: Double
 
-    /// Creates the result's form of a source.
-    public init(_ source: Assistant.Source) {
-      let hit = source.hit
-      number = source.number
-      messageId = hit.messageID
-      chatId = hit.chatID
-      senderId = hit.senderID
-      senderName = hit.senderName
-      text = hit.text
-      timestamp = hit.timestamp
-      score = hit.score
+    /// Creates a source.
+    public init(
+      number: Int,
+      messageId: String,
+      chatId: String,
+      senderId: String,
+      senderName: String,
+      text: String,
+      timestamp: Int64,
+      score: Double
+    ) {
+      self.number = number
+      self.messageId = messageId
+      self.chatId = chatId
+      self.senderId = senderId
+      self.senderName = senderName
+      self.text = text
+      self.timestamp = timestamp
+      self.score = score
     }
   }
 
@@ -134,28 +140,33 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     public var completionTokens: Int
     /// The sum of `promptTokens` and `completionTokens`.
     public var totalTokens: Int
+
+    /// Creates the numbers of one call.
+    public init(promptTokens: Int, completionTokens: Int, totalTokens: Int) {
+      self.promptTokens = promptTokens
+      self.completionTokens = completionTokens
+      self.totalTokens = totalTokens
+    }
   }
 
-  /// Creates the result for an answer.
-  public init(_ answer: Assistant.Answer) {
-    conversationId = answer.conversationID
-    reply = answer.text
-    sources = answer.sources.map(Source.init)
-    actions = answer.actions.map { Action(id: $0.id, $0.record) }
-    usage = Usage(answer.usage)
-    model = answer.model
-    degraded = answer.limitation != nil
-    note = answer.limitation
-  }
-}
-
-extension ChatWithAIReply.Usage {
-  /// Creates the result's usage from that of an answer.
-  public init(_ usage: TokenUsage) {
-    self.init(
-      promptTokens: usage.promptTokens,
-      completionTokens: usage.completionTokens,
-      totalTokens: usage.totalTokens
-    )
+  /// Creates a result.
+  public init(
+    conversationId: String,
+    reply: String,
+    sources: [Source],
+    actions: [Action],
+    usage: Usage,
+    model: String?,
+    degraded: Bool,
+    note: String?
+  ) {
+    self.conversationId = conversationId
+    self.reply = reply
+    self.sources = sources
+    self.actions = actions
+    self.usage = usage
+    self.model = model
+    self.degraded = degraded
+    self.note = note
   }
 }

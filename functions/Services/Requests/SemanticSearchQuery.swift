@@ -48,23 +48,31 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
     /// The similarity of the message to the query; at most 1.
     public var score: Double
 
-    /// Creates the result's form of a hit.
-    public init(_ hit: MessageSearch.Hit) {
-      messageId = hit.messageID
-      chatId = hit.chatID
-      senderId = hit.senderID
-      senderName = hit.senderName
-      text = hit.text
-      timestamp = hit.timestamp
-      score = hit.score
+    /// Creates a found message.
+    public init(
+      messageId: String,
+      chatId: String,
+      senderId: String,
+      senderName: String,
+      text: String,
+      timestamp: Int64,
+      score: Double
+    ) {
+      self.messageId = messageId
+      self.chatId = chatId
+      self.senderId = senderId
+      self.senderName = senderName
+      self.text = text
+      self.timestamp = timestamp
+      self.score = score
     }
   }
 
-  /// Creates the result of a search.
-  public init(_ found: MessageSearch.Found) {
-    results = found.hits.map(Result.init)
-    provider = found.model.provider
-    model = found.model.name
-    degraded = found.model.isDegraded
+  /// Creates a result.
+  public init(results: [Result], provider: String, model: String, degraded: Bool) {
+    self.results = results
+    self.provider = provider
+    self.model = model
+    self.degraded = degraded
   }
 }

@@ -30,17 +30,19 @@ public struct SuggestReminderReply: Codable, Sendable, Hashable {
     public var text: String
     /// The time of the reminder in milliseconds since 1970; later than now.
     public var dueDate: Int64
+
+    /// Creates a suggestion.
+    public init(text: String, dueDate: Int64) {
+      self.text = text
+      self.dueDate = dueDate
+    }
   }
 
-  /// Creates the result for a suggestion.
-  public init(_ suggestion: QuickActions.Suggestion) {
-    if let text = suggestion.text, let due = suggestion.dueDate {
-      reminder = Suggestion(text: text, dueDate: due.microseconds / 1000)
-    } else {
-      reminder = nil
-    }
-    cached = suggestion.isCached
-    model = suggestion.model
-    usage = ChatWithAIReply.Usage(suggestion.usage)
+  /// Creates a result.
+  public init(reminder: Suggestion?, cached: Bool, model: String?, usage: ChatWithAIReply.Usage) {
+    self.reminder = reminder
+    self.cached = cached
+    self.model = model
+    self.usage = usage
   }
 }

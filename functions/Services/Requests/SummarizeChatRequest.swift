@@ -28,15 +28,24 @@ public struct SummarizeChatReply: Codable, Sendable, Hashable {
   /// The tokens used by this call.
   public var usage: ChatWithAIReply.Usage
 
-  /// Creates the result for a summary.
-  public init(_ chatID: String, _ summary: QuickActions.Summary) {
-    chatId = chatID
-    self.summary = summary.text
-    messages = summary.messages
-    cached = summary.isCached
-    model = summary.model
-    degraded = summary.messages > 0 && summary.limitation != nil
-    note = summary.limitation
-    usage = ChatWithAIReply.Usage(summary.usage)
+  /// Creates a result.
+  public init(
+    chatId: String,
+    summary: String,
+    messages: Int,
+    cached: Bool,
+    model: String?,
+    degraded: Bool,
+    note: String?,
+    usage: ChatWithAIReply.Usage
+  ) {
+    self.chatId = chatId
+    self.summary = summary
+    self.messages = messages
+    self.cached = cached
+    self.model = model
+    self.degraded = degraded
+    self.note = note
+    self.usage = usage
   }
 }

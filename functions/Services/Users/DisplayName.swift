@@ -3,18 +3,19 @@ import Foundation
 /// A name with a visible character, without surrounding white space.
 ///
 /// The access rules accept the same names.
-struct DisplayName: Sendable, Hashable {
-  let text: String
+public struct DisplayName: Sendable, Hashable {
+  /// The name.
+  public let text: String
 
   /// Returns nil for a name that is blank, or longer than 100 characters.
-  init?(_ typed: String) {
+  public init?(_ typed: String) {
     let trimmed = typed.trimmingCharacters(in: .whitespacesAndNewlines)
     guard trimmed.utf16.count <= Self.lengthMax, Self.isVisible(trimmed) else { return nil }
     text = trimmed
   }
 
   /// Returns the beginning of a stored name, or the first of the alternatives that is a name.
-  init?(stored name: String, or alternatives: String...) {
+  public init?(stored name: String, or alternatives: String...) {
     for candidate in [name] + alternatives {
       if let name = DisplayName(candidate) {
         self = name
@@ -34,7 +35,7 @@ struct DisplayName: Sendable, Hashable {
   ///
   /// White space of any script, control and format characters, marks without a letter and blank
   /// letters are not visible.
-  static func isVisible(_ text: String) -> Bool {
+  public static func isVisible(_ text: String) -> Bool {
     text.unicodeScalars.contains { scalar in
       switch scalar.properties.generalCategory {
       case .spaceSeparator, .lineSeparator, .paragraphSeparator, .control, .format, .surrogate,
@@ -50,7 +51,8 @@ struct DisplayName: Sendable, Hashable {
     "\u{115F}", "\u{1160}", "\u{2800}", "\u{3164}", "\u{FFA0}",
   ]
 
-  static let lengthMax = 100
+  /// The maximum number of UTF-16 code units.
+  public static let lengthMax = 100
 }
 
 extension String {
