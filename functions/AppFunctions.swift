@@ -25,6 +25,9 @@ public struct AppFunctions: Sendable {
       extractProfileInfoOnMessage
       backfillProfiles
       recordContact
+      welcomeUser
+      cancelSession
+      calendarFeed
       createChat
       confirmAction
       summarizeChat

@@ -125,8 +125,11 @@ class World:
         return [(turn.get("role"), turn.get("content")) for turn in turns.stream()]
 
     def conversations(self):
+        """The ids of the trainer's own conversations, without the welcome to a new user."""
         conversations = self.db.collection(f"users/{self.trainer}/ai_conversations")
-        return [conversation.id for conversation in conversations.stream()]
+        return [
+            conversation.id for conversation in conversations.stream()
+            if conversation.id != "welcome"]
 
     def texts(self):
         return sorted(message.get("text") for message in self.messages.stream())

@@ -214,9 +214,10 @@ struct ProactiveFixture: Sendable {
 
   static func run(
     faults: DeliveryFaults? = nil,
+    of app: @escaping @Sendable (AppFunctions) -> FunctionsApp = Self.app,
     _ test: (ProactiveFixture) async throws -> Void
   ) async throws {
-    try await withFunctions(Self.app, deliveryFaults: faults) { environment in
+    try await withFunctions(app, deliveryFaults: faults) { environment in
       AppFunctions(
         services: BackendServices(
           firestore: environment.firestore,

@@ -1,21 +1,24 @@
 public import FirestoreClient
 public import OutboundHTTP
-import PsstServices
+public import PsstServices
 
-/// All services that the functions on messages need.
+/// All services that the functions need.
+///
+/// Services that keep nothing between calls are created when they are used; each adds its property
+/// in its own file.
 public struct BackendServices: Sendable {
+  /// The database, as the server's own client, which the access rules do not restrict.
+  public let firestore: Firestore
+  /// The reader of stored documents.
+  public let documents = DocumentReader()
+  let settings: PsstSettings
+  let http: any HTTPTransport
+  let retries: ServiceRetries
+  let clock: any Clock<Duration>
   /// The indexer that keeps the vectors of messages up to date.
   public let indexer: MessageIndexer
   /// The search for messages.
   public let search: MessageSearch
-  /// The limit of searches and other requests per user.
-  public let searchLimit: SearchLimit
-  /// The extractor that keeps clients' profiles up to date with their messages.
-  public let profiles: ProfileExtractor
-  /// The recorder of the last message in chats and contacts.
-  public let contacts: ContactRecorder
-  /// The service that creates chats.
-  public let chats: ChatCreator
   /// The vector index that the indexer and the search use.
   public let vectors: PineconeIndex
   /// The provider of embeddings for messages and queries.
@@ -26,20 +29,6 @@ public struct BackendServices: Sendable {
   public let assistant: Assistant
   /// The actions that summarize chats, find related messages and suggest reminders.
   public let quickActions: QuickActions
-  /// The service that reminds trainers of silent clients.
-  public let inactiveClients: InactiveClients
-  /// The service that reminds trainers of overlapping events in their calendars.
-  public let calendarConflicts: CalendarConflicts
-  /// The migration that creates contacts for chats older than contacts.
-  public let migration: ChatMigration
-  /// The rollback that removes the contacts created by a run of the migration.
-  public let rollback: MigrationRollback
-  /// The sign-ups that are not complete.
-  public let signUps: UnfinishedSignUps
-  /// The backfill that embeds messages without a vector.
-  public let embeddingBackfill: EmbeddingBackfill
-  /// The backfill that reads messages not yet read for their client's profile.
-  public let profileBackfill: ProfileBackfill
 
   /// Creates the services for a database and the configured providers.
   ///
@@ -51,9 +40,12 @@ public struct BackendServices: Sendable {
     retries: ServiceRetries = ServiceRetries(),
     clock: any Clock<Duration> = ContinuousClock()
   ) {
+    self.firestore = firestore
+    self.settings = settings
+    self.http = http
+    self.retries = retries
+    self.clock = clock
     let ledger = UsageLedger(firestore: firestore, limits: settings.limits, now: retries.now)
-    signUps = UnfinishedSignUps(firestore: firestore)
-    searchLimit = SearchLimit(firestore: firestore, limits: settings.limits, now: retries.now)
     embeddings =
       switch settings.embedding {
       case .lexical: LexicalEmbedding()
@@ -92,14 +84,12 @@ public struct BackendServices: Sendable {
           ledger: ledger
         )
       }
-    let documents = DocumentReader()
-    let indexer = MessageIndexer(
+    indexer = MessageIndexer(
       firestore: firestore,
       embeddings: embeddings,
       vectors: vectors,
       documents: documents
     )
-    self.indexer = indexer
     search = MessageSearch(
       firestore: firestore,
       embeddings: embeddings,
@@ -122,48 +112,6 @@ public struct BackendServices: Sendable {
       model: chat,
       search: search,
       now: retries.now
-    )
-    inactiveClients = InactiveClients(firestore: firestore, documents: documents)
-    calendarConflicts = CalendarConflicts(
-      firestore: firestore,
-      documents: documents,
-      now: retries.now
-    )
-    profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
-    profileBackfill = ProfileBackfill(
-      firestore: firestore,
-      profiles: profiles,
-      model: chat,
-      documents: documents,
-      clock: clock
-    )
-    contacts = ContactRecorder(firestore: firestore, documents: documents)
-    chats = ChatCreator(
-      firestore: firestore,
-      documents: documents,
-      flags: StoredFlags(firestore: firestore)
-    )
-    migration = ChatMigration(
-      firestore: firestore,
-      documents: documents,
-      backup: settings.backup.backup(over: http),
-      sleep: retries.sleep,
-      clock: clock
-    )
-    rollback = MigrationRollback(
-      firestore: firestore,
-      documents: documents,
-      sleep: retries.sleep,
-      clock: clock
-    )
-    embeddingBackfill = EmbeddingBackfill(
-      firestore: firestore,
-      indexer: indexer,
-      vectors: vectors,
-      documents: documents,
-      settings: settings.backfill,
-      sleep: retries.sleep,
-      clock: clock
     )
   }
 

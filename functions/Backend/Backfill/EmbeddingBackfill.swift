@@ -336,3 +336,18 @@ extension DocumentReference {
     return Array(Chat.collection.utf8).lexicographicallyPrecedes(Array(root.utf8))
   }
 }
+
+extension BackendServices {
+  /// The backfill that embeds messages without a vector.
+  public var embeddingBackfill: EmbeddingBackfill {
+    EmbeddingBackfill(
+      firestore: firestore,
+      indexer: indexer,
+      vectors: vectors,
+      documents: documents,
+      settings: settings.backfill,
+      sleep: retries.sleep,
+      clock: clock
+    )
+  }
+}

@@ -277,3 +277,16 @@ public struct ProfileBackfill: Sendable {
     }
   }
 }
+
+extension BackendServices {
+  /// The backfill that reads messages not yet read for their client's profile.
+  public var profileBackfill: ProfileBackfill {
+    ProfileBackfill(
+      firestore: firestore,
+      profiles: profiles,
+      model: chat,
+      documents: documents,
+      clock: clock
+    )
+  }
+}

@@ -317,3 +317,14 @@ private struct People {
   /// The number of documents read with one request.
   private static let batchSize = 300
 }
+
+extension BackendServices {
+  /// The service that creates chats.
+  public var chats: ChatCreator {
+    ChatCreator(
+      firestore: firestore,
+      documents: documents,
+      flags: StoredFlags(firestore: firestore)
+    )
+  }
+}

@@ -193,3 +193,10 @@ private struct ChatUpdate: Sendable {
     ]
   }
 }
+
+extension BackendServices {
+  /// The recorder of the last message in chats and contacts.
+  public var contacts: ContactRecorder {
+    ContactRecorder(firestore: firestore, documents: documents)
+  }
+}

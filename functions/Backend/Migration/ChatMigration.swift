@@ -252,3 +252,16 @@ public struct ChatMigration: Sendable {
     }
   }
 }
+
+extension BackendServices {
+  /// The migration that creates contacts for chats older than contacts.
+  public var migration: ChatMigration {
+    ChatMigration(
+      firestore: firestore,
+      documents: documents,
+      backup: settings.backup.backup(over: http),
+      sleep: retries.sleep,
+      clock: clock
+    )
+  }
+}

@@ -133,3 +133,15 @@ extension DocumentReference {
       && segments[2] == Client.clients
   }
 }
+
+extension BackendServices {
+  /// The rollback that removes the contacts created by a run of the migration.
+  public var rollback: MigrationRollback {
+    MigrationRollback(
+      firestore: firestore,
+      documents: documents,
+      sleep: retries.sleep,
+      clock: clock
+    )
+  }
+}

@@ -253,3 +253,10 @@ private struct Overlap: Sendable {
     return "\(titles[0]) and \(titles[1]) overlap on \(start.prefix(10)) at \(start.suffix(5))."
   }
 }
+
+extension BackendServices {
+  /// The service that reminds trainers of overlapping events in their calendars.
+  public var calendarConflicts: CalendarConflicts {
+    CalendarConflicts(firestore: firestore, documents: documents, now: retries.now)
+  }
+}

@@ -178,3 +178,10 @@ private struct Silence: Sendable {
     guard since <= latest else { return nil }
   }
 }
+
+extension BackendServices {
+  /// The service that reminds trainers of silent clients.
+  public var inactiveClients: InactiveClients {
+    InactiveClients(firestore: firestore, documents: documents)
+  }
+}

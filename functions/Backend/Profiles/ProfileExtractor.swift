@@ -447,3 +447,10 @@ extension ProfileReading {
     !self.version.isEmpty && self.version != version
   }
 }
+
+extension BackendServices {
+  /// The extractor that keeps clients' profiles up to date with their messages.
+  public var profiles: ProfileExtractor {
+    ProfileExtractor(firestore: firestore, model: chat, documents: documents)
+  }
+}

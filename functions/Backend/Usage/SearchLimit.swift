@@ -54,3 +54,10 @@ public struct SearchLimitError: Error, Sendable, Hashable {
   /// The delay until the next search is allowed.
   public var retryAfter: Duration
 }
+
+extension BackendServices {
+  /// The limit of searches and other requests per user.
+  public var searchLimit: SearchLimit {
+    SearchLimit(firestore: firestore, limits: settings.limits, now: retries.now)
+  }
+}

@@ -24,3 +24,8 @@ public struct UnfinishedSignUps: Sendable {
     firestore.document("\(User.collection)/\(uid)")
   }
 }
+
+extension BackendServices {
+  /// The sign-ups that are not complete.
+  public var signUps: UnfinishedSignUps { UnfinishedSignUps(firestore: firestore) }
+}
