@@ -32,7 +32,9 @@ struct PsstAppCommand: AsyncParsableCommand {
   func run() async throws {
     let environment = ProcessInfo.processInfo.environment
     let http: any HTTPTransport = urlSession ? URLSessionTransport() : OutboundClient()
-    let firestore = Firestore(environment: environment, http: http)
+    var settings = try FirestoreSettings(environment: environment)
+    settings.timeout = AppServices.timeout
+    let firestore = Firestore(settings, http: http)
     let app = App(
       authentication: AuthenticationService(
         settings: AuthenticationSettings(environment: environment),

@@ -75,6 +75,8 @@ struct AIServiceTests {
     #expect(bodies[2].requestId == "again")
     #expect(functions.requests[0].url == "http://functions.test/chatWithAI")
     #expect(functions.requests[0].headers["Authorization"] == "Bearer old")
+    _ = try? await service.confirmAction("a1", accept: true)
+    #expect(functions.requests.map(\.timeout) == [150, 150, 150, 10].map { .seconds($0) })
   }
 
   @Test("Words are passed on as they come, then the answer is returned")
@@ -156,14 +158,21 @@ struct AIServiceTests {
       ),
       (
         400, #"{"status":"INVALID_ARGUMENT","message":"message must not be blank."}"#,
-        .openAIError("message must not be blank."), "message must not be blank."
+        .openAIError("message must not be blank."),
+        "The assistant could not answer. Please try again"
       ),
-      (404, #"{"status":"NOT_FOUND","message":"None."}"#, .notFound("None."), "None."),
+      (
+        404, #"{"status":"NOT_FOUND","message":"None."}"#, .notFound("None."),
+        "This does not exist any more"
+      ),
       (
         403, #"{"status":"PERMISSION_DENIED","message":"m"}"#, .permissionDenied,
         "You are not authorized to perform this action"
       ),
-      (500, #"{"status":"INTERNAL","message":"INTERNAL"}"#, .openAIError("INTERNAL"), "INTERNAL"),
+      (
+        500, #"{"status":"INTERNAL","message":"INTERNAL"}"#, .openAIError("INTERNAL"),
+        "The assistant could not answer. Please try again"
+      ),
     ]
   )
   func failures(status: Int, error: String, expected: AIError, text: String) async throws {

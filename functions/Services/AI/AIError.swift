@@ -22,19 +22,23 @@ extension AIError: LocalizedError {
     switch self {
     case .rateLimitExceeded(nil): "Too many questions. Please try again later"
     case .rateLimitExceeded(let time?):
-      "Too many questions. Please try again in \(Self.seconds(time)) s"
-    case .openAIError(let text): text
+      "Too many questions. Please try again in \(time.secondsRoundedUp) s"
+    case .openAIError: "The assistant could not answer. Please try again"
     case .unavailable(nil): "The assistant is unavailable at the moment"
     case .unavailable(let time?):
-      "The assistant is unavailable at the moment. Please try again in \(Self.seconds(time)) s"
+      "The assistant is unavailable at the moment. Please try again in \(time.secondsRoundedUp) s"
     case .notAuthenticated: "Please sign in"
-    case .notFound(let text): text
+    case .notFound: "This does not exist any more"
     case .permissionDenied: "You are not authorized to perform this action"
     }
   }
 
-  private static func seconds(_ duration: Duration) -> Int {
-    max(1, Int((duration / .seconds(1)).rounded(.up)))
+  /// The server's text, which is for logs; nil for errors that need none.
+  public var serverMessage: String? {
+    switch self {
+    case .openAIError(let text), .notFound(let text): text
+    default: nil
+    }
   }
 }
 

@@ -155,7 +155,7 @@ public struct AIService: Sendable {
   private func call<Reply: Decodable>(
     _ function: String,
     _ request: some Encodable & Sendable,
-    timeout: Duration = .seconds(60)
+    timeout: Duration = AppServices.timeout
   ) async throws -> Reply {
     do {
       return try await functions.call(function, request, timeout: timeout)

@@ -48,6 +48,11 @@ enum AccessFailure: Sendable, Hashable {
   }
 }
 
+extension Duration {
+  /// The seconds that a person is asked to wait.
+  var secondsRoundedUp: Int { max(1, Int((self / .seconds(1)).rounded(.up))) }
+}
+
 /// An error of a service that can express every failure of a call.
 protocol AccessError: Error {
   init(_ failure: AccessFailure)

@@ -15,6 +15,12 @@ public import OutboundHTTP
 /// Everything is done as the user: the access rules decide, and tokens are renewed as needed. After
 /// a sign-out the services throw `notAuthenticated`; create new ones for the next user.
 public struct AppServices: Sendable {
+  /// The time after which a person no longer waits for a call, so that it ends as `offline`.
+  ///
+  /// Give it to `FirestoreSettings`, too. Observations have no limit, and calls that ask a model
+  /// have a longer one.
+  public static let timeout: Duration = .seconds(10)
+
   /// The uid of the signed-in user.
   public let uid: String
   /// The users of the app.

@@ -27,7 +27,7 @@ public struct CallableClient: Sendable {
     _ function: String,
     _ data: some Encodable & Sendable,
     as type: Reply.Type = Reply.self,
-    timeout: Duration = .seconds(60)
+    timeout: Duration = AppServices.timeout
   ) async throws -> Reply {
     let response = try await authorized { token in
       try await http.send(try request(function, data, token: token, timeout: timeout))

@@ -29,6 +29,11 @@ extension CalendarError: LocalizedError {
     case .refused: "Something went wrong. Please try again"
     }
   }
+
+  /// The server's text, which is for logs; nil for errors that need none.
+  public var serverMessage: String? {
+    if case .refused(let text) = self { text } else { nil }
+  }
 }
 
 extension CalendarError: AccessError {

@@ -16,8 +16,8 @@ public enum ChatError: Error, Sendable, Hashable {
   case networkError
   /// Nobody is signed in, or the session has ended.
   case notAuthenticated
-  /// Too many calls; the given text says when to try again.
-  case tooManyRequests(String)
+  /// Too many calls; nil if no time was named.
+  case tooManyRequests(retryAfter: Duration?)
   /// The backend refused the request, for the given reason.
   case refused(String)
 
@@ -32,7 +32,9 @@ public enum ChatError: Error, Sendable, Hashable {
     case .permissionDenied: "You are not authorized to perform this action"
     case .networkError: "No internet connection"
     case .notAuthenticated: "Please sign in"
-    case .tooManyRequests(let text): text
+    case .tooManyRequests(nil): "Too many requests. Please try again later"
+    case .tooManyRequests(let time?):
+      "Too many requests. Please try again in \(time.secondsRoundedUp) s"
     case .refused: "Something went wrong. Please try again"
     }
   }
@@ -41,6 +43,14 @@ public enum ChatError: Error, Sendable, Hashable {
 extension ChatError: LocalizedError {
   /// The text that the app shows.
   public var errorDescription: String? { text }
+
+  /// The server's text, which is for logs; nil for errors that need none.
+  public var serverMessage: String? {
+    switch self {
+    case .invalid(let text), .refused(let text): text
+    default: nil
+    }
+  }
 }
 
 extension ChatError: AccessError {
@@ -52,7 +62,7 @@ extension ChatError: AccessError {
       case .notFound: .chatNotFound
       case .alreadyExists, .conflict: .refused("the chat has changed in the meantime")
       case .offline: .networkError
-      case .busy(let reason): .tooManyRequests(reason)
+      case .busy: .tooManyRequests(retryAfter: nil)
       case .failed(let reason), .refused(let reason): .refused(reason)
       }
   }

@@ -56,6 +56,7 @@ public struct ChatService: Sendable {
       case .failedPrecondition: ChatError.relationshipNotFound
       case .invalidArgument: ChatError.invalid(failure.message)
       case .notFound: ChatError.userNotFound
+      case .resourceExhausted: ChatError.tooManyRequests(retryAfter: failure.retryAfter)
       default: try ChatError.of(failure)
       }
     } catch {

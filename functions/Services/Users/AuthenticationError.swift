@@ -14,7 +14,7 @@ public enum AuthenticationError: Error, Sendable, Hashable {
   case wrongCredentials
   /// An administrator has disabled the account.
   case userDisabled
-  /// The backend refuses this sign-up or sign-in, with its own text.
+  /// The backend refuses this sign-up or sign-in, for the given reason.
   case refused(String)
   /// Nobody is signed in, or the session has ended.
   case notAuthenticated
@@ -35,9 +35,14 @@ extension AuthenticationError: LocalizedError {
     case .weakPassword: "Password must be at least 6 characters"
     case .wrongCredentials: "Wrong email or password"
     case .userDisabled: "This account has been disabled"
-    case .refused(let text): text
+    case .refused: "Something went wrong. Please try again"
     case .notAuthenticated: "Please sign in"
     case .networkError: "No internet connection"
     }
+  }
+
+  /// The server's text, which is for logs; nil for errors that need none.
+  public var serverMessage: String? {
+    if case .refused(let text) = self { text } else { nil }
   }
 }

@@ -80,7 +80,7 @@ struct AuthenticationServer: Sendable {
       headers: ["content-type": contentType]
     )
     request.body = Array(body)
-    request.timeout = .seconds(20)
+    request.timeout = AppServices.timeout
     let response: OutboundResponse
     do {
       response = try await http.send(request)
@@ -126,7 +126,7 @@ struct AuthenticationServer: Sendable {
   private static func refusal(in message: String) -> String? {
     guard let start = message.firstIndex(of: "{") else { return nil }
     let json = Data(message[start...].utf8)
-    // A message in another form is shown as it is.
+    // A message in another form is logged as it is.
     return (try? JSONDecoder().decode(Failure.self, from: json))?.error.message
   }
 }
