@@ -54,7 +54,7 @@ actor App {
         email: try command.value(\.email),
         password: try command.value(\.text),
         displayName: try command.value(\.name),
-        role: command.role.flatMap(User.Role.init)
+        role: command.role.flatMap(UserRole.init)
       )
       return try begin()
     case "signIn":
@@ -90,7 +90,7 @@ actor App {
     case "addClient":
       return [try await services.contacts.addClient(email: try command.value(\.email)).id]
     case "removeClient":
-      try await services.contacts.removeClient(try command.value(\.text))
+      try await services.contacts.removeClient(clientId: try command.value(\.text))
       return []
     case "clients": return try await services.contacts.getClients().map(\.id)
     case "rename":

@@ -104,6 +104,8 @@ struct AuthenticationFixture: Sendable {
       displayName: name,
       role: .trainer
     )
+    guard let session = service.currentUser else { throw AuthenticationError.notAuthenticated }
+    return session
   }
 
   func user(_ uid: String) async throws -> User? {

@@ -28,7 +28,7 @@ struct AuthenticationServiceTests {
   @Test(
     "What a sign-up lacks is said in the app's texts, and nothing is made",
     arguments: [
-      ("t@e.example", "secret1", "", User.Role.client, "Display name is required"),
+      ("t@e.example", "secret1", "", UserRole.client, "Display name is required"),
       ("t@e.example", "secret1", " \n ", .client, "Display name cannot be empty"),
       ("t@e.example", "secret1", "Tina", nil, "Please select your role"),
       ("nowhere", "secret1", "Tina", .client, "Invalid email format"),
@@ -39,13 +39,13 @@ struct AuthenticationServiceTests {
         "t@e.example", "secret1", String(repeating: "x", count: 101), .client,
         "Display name must have at most 100 characters"
       ),
-    ] as [(String, String, String, User.Role?, String)]
+    ] as [(String, String, String, UserRole?, String)]
   )
   func invalid(
     email: String,
     password: String,
     name: String,
-    role: User.Role?,
+    role: UserRole?,
     text: String
   ) async throws {
     try await AuthenticationFixture.run { fixture in
@@ -60,6 +60,49 @@ struct AuthenticationServiceTests {
       #expect(error?.errorDescription == text)
       let made = try await fixture.suite.users.user(email: "t@e.example")
       #expect(made == nil)
+    }
+  }
+
+  @Test("A form says what is wrong with all its fields at once, without the server")
+  func form() {
+    var form = SignUpForm()
+    #expect(
+      form.errors == [
+        .displayName: .emptyDisplayName(isBlank: false), .role: .invalidRole,
+        .email: .invalidEmail, .password: .weakPassword,
+      ]
+    )
+    form.displayName = " "
+    form.email = "tina@e"
+    form.password = "12345"
+    form.role = .trainer
+    #expect(
+      form.errors == [
+        .displayName: .emptyDisplayName(isBlank: true), .email: .invalidEmail,
+        .password: .weakPassword,
+      ]
+    )
+    form.displayName = String(repeating: "x", count: 101)
+    form.email = " Tina@E.example "
+    form.password = "123456"
+    #expect(form.errors == [.displayName: .displayNameTooLong])
+    form.displayName = "Tina"
+    #expect(form.errors.isEmpty)
+  }
+
+  @Test("A sign-up returns the user as others see them")
+  func signedUpUser() async throws {
+    try await AuthenticationFixture.run { fixture in
+      let user = try await fixture.service.signUp(
+        email: " Tina@E.example ",
+        password: "secret1",
+        displayName: " Tina ",
+        role: .client
+      )
+      #expect(fixture.service.currentUser?.uid == user.id)
+      #expect((user.displayName, user.email) == ("Tina", "tina@e.example"))
+      let stored = try #require(try await fixture.user(user.id))
+      #expect((stored.role, stored.createdAt) == (user.role, user.createdAt))
     }
   }
 

@@ -102,7 +102,7 @@ struct ContactServiceTests {
         try await fixture.suite.clock.advance(by: .seconds(1))
       }
       #expect(try await contacts.getClients().map(\.id) == ["cleo", "cora", "carl"])
-      try await contacts.removeClient("cora")
+      try await contacts.removeClient(clientId: "cora")
       #expect(try await observed.next()?.map(\.id) == ["cleo", "carl"])
     }
   }
@@ -123,13 +123,13 @@ struct ContactServiceTests {
     try await PeopleFixture.run { fixture in
       let contacts = fixture.app("tina").contacts
       try await contacts.addClient(email: "carl@psst.app")
-      try await contacts.removeClient("carl")
+      try await contacts.removeClient(clientId: "carl")
       #expect(try await contacts.getClients() == [])
       #expect(try await fixture.ids("contacts/tina/removed") == ["carl"])
 
       for id in ["carl", "nobody", "", "a/b"] {
         let error = await #expect(throws: ContactError.self) {
-          try await contacts.removeClient(id)
+          try await contacts.removeClient(clientId: id)
         }
         #expect(error == .clientNotFound)
         #expect(error?.errorDescription == "Client not found")
@@ -225,11 +225,11 @@ struct ContactServiceTests {
       try await fixture.suite.clock.advance(by: .seconds(1))
       let ben = try await contacts.addProspect(name: "Ben")
       #expect(try await observed.next() == [ben, anna])
-      try await contacts.deleteProspect(anna.id)
+      try await contacts.deleteProspect(prospectId: anna.id)
       #expect(try await observed.next() == [ben])
       for id in [anna.id, "", "a/b"] {
         let error = await #expect(throws: ContactError.self) {
-          try await contacts.deleteProspect(id)
+          try await contacts.deleteProspect(prospectId: id)
         }
         #expect(error == .prospectNotFound)
         #expect(error?.errorDescription == "Prospect not found")
@@ -415,7 +415,7 @@ struct ContactServiceTests {
       fixture.line.setOffline(false)
       time.withLock { $0 += .seconds(6) }
       #expect(try await Set(found()) == ["Carl", "Cora"])
-      try await contacts.removeClient(carl.id)
+      try await contacts.removeClient(clientId: carl.id)
       #expect(try await found() == ["Cora"])
     }
   }
@@ -429,7 +429,7 @@ struct ContactServiceTests {
       for call in [
         { try await contacts.addClient(email: "cora@psst.app") },
         { try await contacts.addProspect(name: "Anna") },
-        { try await contacts.removeClient("cora") },
+        { try await contacts.removeClient(clientId: "cora") },
       ] as [() async throws -> Any] {
         let error = await #expect(throws: ContactError.self) { _ = try await call() }
         #expect(error == .unauthorized)
@@ -448,9 +448,9 @@ struct ContactServiceTests {
       for call in [
         { try await contacts.addClient(email: "carl@psst.app") },
         { try await contacts.addProspect(name: "Anna") },
-        { try await contacts.removeClient("cora") }, { try await contacts.getClients() },
+        { try await contacts.removeClient(clientId: "cora") }, { try await contacts.getClients() },
         { try await contacts.searchContacts(query: "a") },
-        { try await contacts.deleteProspect("p") },
+        { try await contacts.deleteProspect(prospectId: "p") },
         { try await contacts.upgradeProspectToClient(prospectId: "p", email: "carl@psst.app") },
       ] as [() async throws -> Any] {
         let error = await #expect(throws: ContactError.self) { _ = try await call() }

@@ -149,7 +149,7 @@ struct CreateChatTests {
       let carl = fixture.app("carl")
       try await tina.contacts.addClient(email: "carl@psst.app")
       let id = try await carl.chats.createChat(members: ["tina"])
-      try await tina.contacts.removeClient("carl")
+      try await tina.contacts.removeClient(clientId: "carl")
       await #expect(throws: ChatError.relationshipNotFound) {
         try await carl.chats.createChat(members: ["tina"])
       }

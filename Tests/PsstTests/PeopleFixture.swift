@@ -21,7 +21,7 @@ struct PeopleFixture: Sendable {
   /// The connection of all apps to the database, which can fail.
   let line: FaultyFirestore
 
-  static let roles: [String: User.Role?] = [
+  static let roles: [String: UserRole?] = [
     "tina": .trainer, "tom": .trainer, "carl": .client, "cora": .client, "cleo": .client,
     "olga": nil,
   ]

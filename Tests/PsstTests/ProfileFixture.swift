@@ -62,7 +62,7 @@ struct ProfileFixture: Sendable {
   }
 
   func populate() async throws {
-    let people: [(String, User.Role?)] = [
+    let people: [(String, UserRole?)] = [
       ("tina", .trainer), ("tom", .trainer), ("carl", .client), ("cora", .client), ("old", nil),
     ]
     for (uid, role) in people {

@@ -10,8 +10,8 @@ public struct User: StoredDocument, Hashable, Identifiable {
   public var displayName: String
   /// The user's email address.
   public var email: String?
-  /// The role of the user; nil for users older than roles, and for an unknown role.
-  public var role: Role?
+  /// The role as it is stored; nil for users older than roles, and for an unknown role.
+  public private(set) var storedRole: UserRole?
   /// The address of the user's picture.
   public var photoURL: String?
   /// The time of the sign-up.
@@ -33,7 +33,7 @@ public struct User: StoredDocument, Hashable, Identifiable {
     id: String = "",
     displayName: String,
     email: String? = nil,
-    role: Role? = nil,
+    role: UserRole? = nil,
     photoURL: String? = nil,
     createdAt: Timestamp? = nil
   ) {
@@ -41,7 +41,7 @@ public struct User: StoredDocument, Hashable, Identifiable {
     uid = id.isEmpty ? nil : id
     self.displayName = displayName
     self.email = email
-    self.role = role
+    storedRole = role
     self.photoURL = photoURL
     self.createdAt = createdAt
     updatedAt = createdAt
@@ -61,26 +61,30 @@ public struct User: StoredDocument, Hashable, Identifiable {
     personalTrainerId = try fields.optional(.personalTrainerId)
     notificationSettings = try fields.optional(.notificationSettings)
     let before = fields.unreadable.count
-    role = try fields.optional(.role)
+    storedRole = try fields.optional(.storedRole)
     isRoleUnreadable = fields.unreadable.count > before
     unreadable = fields.unreadable
   }
 
-  /// The roles of users; a role never changes once written.
-  public enum Role: String, Codable, Sendable, Hashable {
-    case trainer, client
-  }
+  /// The role for the screen; a user without a readable role is shown as a trainer.
+  public var role: UserRole { storedRole ?? .trainer }
 
-  /// The role that applies.
+  /// The role that decides what the user may do.
   ///
   /// A user without a role counts as a trainer, and a user with an unknown role has none.
-  public var effectiveRole: Role? { isRoleUnreadable ? nil : role ?? .trainer }
+  public var effectiveRole: UserRole? { isRoleUnreadable ? nil : role }
 
   /// The name of the collection of users.
   public static let collection = "users"
 
   private enum CodingKeys: String, CodingKey {
-    case id, uid, displayName, email, role, photoURL, createdAt, updatedAt, fcmToken
+    case id, uid, displayName, email, photoURL, createdAt, updatedAt, fcmToken
     case personalTrainerId, notificationSettings
+    case storedRole = "role"
   }
+}
+
+/// The roles of users; a role never changes once written.
+public enum UserRole: String, Codable, Sendable, Hashable, CaseIterable {
+  case trainer, client
 }

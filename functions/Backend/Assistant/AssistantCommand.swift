@@ -73,7 +73,7 @@ struct ActionReader: Sendable {
   let uid: String
 
   /// The role of a user; nil if the user does not exist or has an unknown role.
-  func role(of uid: String) async throws -> User.Role? {
+  func role(of uid: String) async throws -> UserRole? {
     let user = try await transaction.get(firestore.collection(User.collection).document(uid))
     return documents.read(user, as: User.self)?.value?.effectiveRole
   }

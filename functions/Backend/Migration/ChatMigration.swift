@@ -126,7 +126,7 @@ public struct ChatMigration: Sendable {
       case nil: return report.skip(path, "the user's role is neither trainer nor client")
       case .trainer: break
       }
-      if user.role == nil { report.skip(path, "has no role; counts as a trainer") }
+      if user.storedRole == nil { report.skip(path, "has no role; counts as a trainer") }
       report.counts.trainers += 1
       let partners = try await partners(of: snapshot.id)
       let ids = partners.keys.sorted()

@@ -44,12 +44,12 @@ public struct ContactService: Sendable {
   ///
   /// A record of the removal keeps migrations from adding the client again. Throws `ContactError`,
   /// for example `clientNotFound`.
-  public func removeClient(_ clientID: String) async throws {
+  public func removeClient(clientId: String) async throws {
     try await changing {
-      guard clientID.isUserID else { throw ContactError.clientNotFound }
+      guard clientId.isUserID else { throw ContactError.clientNotFound }
       var batch = firestore.batch()
-      try batch.delete(reference(clientID), .exists)
-      try batch.set(removal(clientID), ["removedAt": .serverTimestamp])
+      try batch.delete(reference(clientId), .exists)
+      try batch.set(removal(clientId), ["removedAt": .serverTimestamp])
       try await batch.commit()
     }
   }
@@ -102,7 +102,7 @@ public struct ContactService: Sendable {
         id: reference.id,
         displayName: name.text,
         placeholderEmail: email,
-        addedAt: result.serverTime
+        addedAt: result.writeResults.first?.serverTime ?? result.commitTime
       )
     }
   }
@@ -153,11 +153,11 @@ public struct ContactService: Sendable {
   }
 
   /// Deletes a prospect; throws `ContactError`, for example `prospectNotFound`.
-  public func deleteProspect(_ prospectID: String) async throws {
+  public func deleteProspect(prospectId: String) async throws {
     try await changing {
-      guard prospectID.isDocumentID else { throw ContactError.prospectNotFound }
+      guard prospectId.isDocumentID else { throw ContactError.prospectNotFound }
       do {
-        try await collection(Prospect.collection).document(prospectID).delete(.exists)
+        try await collection(Prospect.collection).document(prospectId).delete(.exists)
       } catch let error as FirestoreError where error.code == .notFound {
         throw ContactError.prospectNotFound
       }
@@ -240,7 +240,7 @@ public struct ContactService: Sendable {
       clientId: user.id,
       displayName: name.text,
       email: email,
-      addedAt: result.serverTime,
+      addedAt: result.writeResults.first?.serverTime ?? result.commitTime,
       source: Client.trainerSource
     )
   }
@@ -295,14 +295,6 @@ public struct ContactService: Sendable {
   private static let contactsMax = 10_000
   /// The number of times an upgrade is tried while others change the same prospect.
   private static let attemptsMax = 5
-}
-
-extension CommitResult {
-  /// The server's time in the fields of the first write.
-  fileprivate var serverTime: Timestamp {
-    for case .timestamp(let time) in writeResults.first?.transformResults ?? [] { return time }
-    return commitTime
-  }
 }
 
 /// The contacts of the last search, for a few seconds.

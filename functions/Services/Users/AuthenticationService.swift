@@ -92,22 +92,24 @@ public final class AuthenticationService: Sendable {
 
   /// Makes an account and its user document, and signs the user in.
   ///
-  /// Throws `AuthenticationError`. After `networkError` the account may exist without the document;
-  /// repeat the call with the same password to complete it.
+  /// Throws `AuthenticationError`; `SignUpForm` has the same checks for a form. After `networkError`
+  /// the account may exist without the document; repeat the call with the same password to complete
+  /// it.
   @discardableResult
   public func signUp(
     email: String,
     password: String,
     displayName: String,
-    role: User.Role?
-  ) async throws -> Session {
-    let name = try Self.checkedName(displayName)
-    guard let role else { throw AuthenticationError.invalidRole }
-    let (new, isNew) = try await account(email: email, password: password, name: name)
+    role: UserRole?
+  ) async throws -> User {
+    let form = SignUpForm(email: email, password: password, displayName: displayName, role: role)
+    let (name, role, address) = try form.values()
+    let (new, isNew) = try await account(email: address, password: password, name: name)
+    let creation: Creation
     do {
-      let isCreated = try await createDocument(of: new, name: name, role: role)
+      creation = try await createDocument(of: new, name: name, role: role)
       // Whoever knows the password of a complete account has signed up before.
-      guard isCreated || isNew else { throw AuthenticationError.emailAlreadyInUse }
+      guard creation.isOwn || isNew else { throw AuthenticationError.emailAlreadyInUse }
     } catch let error as FirestoreError where !Self.isTemporary(error) {
       if isNew {
         // The error of the sign-up matters; an account left over can sign up again.
@@ -120,7 +122,22 @@ public final class AuthenticationService: Sendable {
     } catch is FirestoreError {
       throw AuthenticationError.networkError
     }
-    return keep(new)
+    _ = keep(new)
+    return User(
+      id: new.uid,
+      displayName: name,
+      email: new.email,
+      role: role,
+      createdAt: creation.time
+    )
+  }
+
+  /// The creation of a user document.
+  private struct Creation {
+    /// True if this sign-up has created the document.
+    var isOwn: Bool
+    /// The time of the creation; nil if its confirmation was lost.
+    var time: Timestamp?
   }
 
   /// Returns a name without surrounding white space, if others can see it and the rules accept it.
@@ -153,28 +170,28 @@ public final class AuthenticationService: Sendable {
     }
   }
 
-  /// Creates the user document as the user; returns false if there is one.
+  /// Creates the user document as the user, unless there is one.
   private func createDocument(
     of session: Session,
     name: String,
-    role: User.Role
-  ) async throws -> Bool {
+    role: UserRole
+  ) async throws -> Creation {
     let document = firestore.acting(as: .idToken(session.idToken))
       .document("\(User.collection)/\(session.uid)")
     for attempt in 1... {
       do {
-        try await document.create(
+        let result = try await document.create(
           User.newFields(id: session.uid, email: session.email, name: name, role: role)
         )
-        return true
+        return Creation(isOwn: true, time: result.serverTime)
       } catch let error as FirestoreError {
         // A write whose confirmation was lost has happened, and is found by the next attempt.
-        if error.code == .alreadyExists { return attempt > 1 }
+        if error.code == .alreadyExists { return Creation(isOwn: attempt > 1) }
         guard Self.isTemporary(error), attempt < Self.attemptsMax else { throw error }
         try await pause(Self.backOff.delay(afterFailures: attempt))
       }
     }
-    return false
+    return Creation(isOwn: false)
   }
 
   /// Signs in with an address and a password; throws `AuthenticationError`.

@@ -41,7 +41,7 @@ public final class UserService: Sendable {
     id: String,
     email: String,
     displayName: String,
-    role: User.Role,
+    role: UserRole,
     photoURL: String? = nil
   ) async throws {
     guard let address = EmailAddress(email) else { throw UserServiceError.invalidEmail }
@@ -169,7 +169,7 @@ extension User {
     id: String,
     email: String,
     name: String,
-    role: Role,
+    role: UserRole,
     photoURL: String? = nil
   ) -> [String: FieldValue] {
     var fields: [String: FieldValue] = [
