@@ -182,6 +182,7 @@ struct AIServiceTests {
     }
     #expect(thrown == expected)
     #expect(thrown?.errorDescription == text)
+    if case .openAIError = expected { #expect(thrown?.serverMessage != nil) }
   }
 
   @Test("A refused token is renewed once; after that the user must sign in")
@@ -236,6 +237,56 @@ struct AIServiceTests {
       guard case .openAIError = error else {
         Issue.record("\(String(describing: error))")
         continue
+      }
+    }
+  }
+
+  @Test("Proposals that wait for the user are found again, the newest first")
+  func proposals() async throws {
+    try await PeopleFixture.run { fixture in
+      let actions = fixture.suite.firestore.collection("aiActions")
+      @Sendable func minute(_ minute: Int64) -> Timestamp {
+        Timestamp(microseconds: minute * 60_000_000)
+      }
+      for (id, trainer, status, ends) in [
+        ("old", "tina", AIAction.Status.proposed, 11), ("new", "tina", .proposed, 19),
+        ("expired", "tina", .proposed, 10), ("done", "tina", .done, 19),
+        ("other", "tom", .proposed, 19),
+      ] as [(String, String, AIAction.Status, Int64)] {
+        try await actions.document(id).set(
+          AIAction(
+            trainerId: trainer,
+            conversationId: "c",
+            action: "sendMessage",
+            parameters: ["text": "Hi"],
+            status: status,
+            timestamp: minute(ends - 10),
+            expiresAt: minute(ends)
+          )
+        )
+      }
+      try await actions.document("broken").set([
+        "trainerId": "tina", "status": "proposed", "expiresAt": .value(minute(19)), "action": 7,
+      ])
+      func service(_ uid: String, as other: String? = nil) -> AIService {
+        AIService(
+          firestore: fixture.line.firestore.acting(as: UnsignedTokens(uid: other ?? uid)),
+          uid: uid,
+          functions: CallableClient(
+            origin: "http://functions.test",
+            http: ScriptedHTTP(),
+            tokens: Tokens()
+          ),
+          now: { minute(10).date }
+        )
+      }
+      let proposals = try await service("tina").proposals()
+      #expect(proposals.map(\.id) == ["new", "old"])
+      #expect(proposals.first?.parameters == ["text": "Hi"])
+      #expect(proposals.first?.expiresAt == 1_140_000)
+      #expect(try await service("carl").proposals() == [])
+      await #expect(throws: AIError.permissionDenied) {
+        try await service("tina", as: "tom").proposals()
       }
     }
   }

@@ -1,7 +1,9 @@
 public import FirestoreClient
 
 /// A reminder of a trainer, stored at `reminders/{reminderId}`.
-public struct Reminder: Codable, Sendable, Hashable {
+public struct Reminder: StoredDocument, Hashable, Identifiable {
+  /// The document's id, which is not a field of the document; empty unless a service has set it.
+  public var id = ""
   /// The uid of the trainer.
   public var trainerId: String
   /// The text of the reminder.
@@ -12,6 +14,8 @@ public struct Reminder: Codable, Sendable, Hashable {
   public var completed: Bool
   /// The author of the reminder: `ai` or `trainer`.
   public var createdBy: String
+  /// The fields that could not be read.
+  public private(set) var unreadable: [ValueCodingError] = []
 
   /// Creates a reminder that is not completed by default.
   public init(
@@ -28,6 +32,23 @@ public struct Reminder: Codable, Sendable, Hashable {
     self.createdBy = createdBy
   }
 
+  /// Decodes a stored reminder.
+  ///
+  /// Throws if its text or time is missing or unreadable.
+  public init(from decoder: any Decoder) throws {
+    var fields = try TolerantFields<CodingKeys>(decoder)
+    text = try fields.container.decode(String.self, forKey: .text)
+    dueDate = try fields.container.decode(Timestamp.self, forKey: .dueDate)
+    trainerId = try fields.optional(.trainerId) ?? ""
+    completed = try fields.optional(.completed) ?? false
+    createdBy = try fields.optional(.createdBy) ?? ""
+    unreadable = fields.unreadable
+  }
+
   /// The name of the collection of reminders.
   public static let collection = "reminders"
+
+  private enum CodingKeys: String, CodingKey {
+    case trainerId, text, dueDate, completed, createdBy
+  }
 }

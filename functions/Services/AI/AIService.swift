@@ -1,5 +1,5 @@
 public import FirestoreClient
-import Foundation
+public import Foundation
 public import PsstModels
 
 /// The assistant and the search, as the app of the signed-in user uses them.
@@ -7,12 +7,19 @@ public struct AIService: Sendable {
   private let firestore: Firestore
   private let uid: String
   private let functions: CallableClient
+  private let now: @Sendable () -> Date
 
   /// Creates a service for the user with the given uid, as whom `firestore` and `functions` act.
-  public init(firestore: Firestore, uid: String, functions: CallableClient) {
+  public init(
+    firestore: Firestore,
+    uid: String,
+    functions: CallableClient,
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) {
     self.firestore = firestore
     self.uid = uid
     self.functions = functions
+    self.now = now
   }
 
   // MARK: Questions
@@ -58,6 +65,25 @@ public struct AIService: Sendable {
       throw try AIError.of(error)
     } catch let error as FirestoreError {
       throw try AIError.of(error)
+    }
+  }
+
+  /// Returns what the assistant proposed to the user and has not expired, the newest first.
+  ///
+  /// So an app finds a proposal again that it has not shown to the end. These are at most 50, by
+  /// the device's clock; `confirmAction` decides by the server's. Throws `AIError`.
+  public func proposals() async throws -> [ChatWithAIReply.Action] {
+    try await AIError.mapping {
+      let found = try await firestore.collection(AIAction.collection)
+        .where("trainerId", .equal, uid).where("status", .equal, AIAction.Status.proposed)
+        .where("expiresAt", .greaterThan, now()).order(by: "expiresAt", descending: true)
+        .limit(Self.proposalsMax).get()
+      // An action that cannot be read was not written by this version of the server.
+      return found.compactMap { snapshot in
+        (try? snapshot.data(as: AIAction.self)).map {
+          ChatWithAIReply.Action(id: snapshot.id, $0)
+        }
+      }
     }
   }
 
@@ -169,6 +195,8 @@ public struct AIService: Sendable {
   /// The time limit of questions to a model, above that of the functions.
   private static let answerTimeMax: Duration = .seconds(150)
   private static let messagesMax = 100
+  /// More than anybody decides on within the ten minutes of a proposal.
+  private static let proposalsMax = 50
 }
 
 /// A conversation in a list.

@@ -33,6 +33,10 @@ public struct AppServices: Sendable {
   public let messages: MessageService
   /// The assistant and the search.
   public let assistant: AIService
+  /// The user's preferences for the assistant.
+  public let preferences: PreferencesService
+  /// The reminders of a trainer.
+  public let reminders: ReminderService
   /// The profiles that a trainer has of clients.
   public let profiles: ProfileService
   /// The calendar of a trainer.
@@ -97,6 +101,8 @@ public struct AppServices: Sendable {
       documents: documents
     )
     assistant = AIService(firestore: firestore, uid: uid, functions: callables)
+    preferences = PreferencesService(firestore: firestore, uid: uid, documents: documents)
+    reminders = ReminderService(firestore: firestore, uid: uid, documents: documents)
     profiles = ProfileService(firestore: firestore, uid: uid, documents: documents)
     calendar = CalendarService(firestore: firestore, uid: uid, documents: documents)
     notifications = NotificationService(firestore: firestore, uid: uid, documents: documents)

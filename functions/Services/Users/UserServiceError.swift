@@ -11,6 +11,8 @@ public enum UserServiceError: Error, Sendable, Hashable {
   case invalidEmail
   /// The name is blank, or longer than 100 characters.
   case invalidName
+  /// A preference for the assistant is too long, or has a value that it cannot have.
+  case invalidPreferences
   /// Nobody is signed in, or the session has ended.
   case notAuthenticated
   /// The backend refused the request, for the given reason.
@@ -27,6 +29,7 @@ extension UserServiceError: LocalizedError {
     case .networkError: "No internet connection"
     case .invalidEmail: "Invalid email format"
     case .invalidName: "Please enter a valid name"
+    case .invalidPreferences: "Please check your preferences"
     case .notAuthenticated: "Please sign in"
     case .refused: "Something went wrong. Please try again"
     }
@@ -47,7 +50,7 @@ extension UserServiceError {
     case .permissionDenied: .permissionDenied
     case .networkError: .offline
     case .notAuthenticated: .notAuthenticated
-    case .invalidEmail, .invalidName: .refused("\(self)")
+    case .invalidEmail, .invalidName, .invalidPreferences: .refused("\(self)")
     case .refused(let reason): .refused(reason)
     }
   }
