@@ -29,6 +29,7 @@ struct MessageQueueTests {
   private final class Server: Sendable {
     private struct State {
       var taken: [String] = []
+      var batches: [Int] = []
       var answers: [String: MessageQueue.Attempt] = [:]
       var waits: [Duration] = []
     }
@@ -37,18 +38,22 @@ struct MessageQueueTests {
     private let (changes, continuation) = AsyncStream<Void>.makeStream()
 
     var taken: [String] { state.withLock { $0.taken } }
+    var batches: [Int] { state.withLock { $0.batches } }
     var waits: [Duration] { state.withLock { $0.waits } }
 
     func answer(_ text: String, _ attempt: MessageQueue.Attempt?) {
       state.withLock { $0.answers[text] = attempt }
     }
 
-    func take(_ message: QueuedMessage) -> MessageQueue.Attempt {
+    func take(_ messages: [QueuedMessage]) -> MessageQueue.Attempt {
       defer { continuation.yield() }
       return state.withLock { state in
-        let answer = state.answers[message.text] ?? .delivered(at: nil)
-        if case .delivered = answer { state.taken.append(message.text) }
-        return answer
+        state.batches.append(messages.count)
+        for message in messages {
+          if let answer = state.answers[message.text] { return answer }
+        }
+        state.taken += messages.map(\.text)
+        return .delivered(at: Timestamp(microseconds: 1))
       }
     }
 
@@ -99,6 +104,23 @@ struct MessageQueueTests {
     }
     #expect(server.taken == (1...6).map { "m\($0)" })
     #expect(store.load() == [])
+  }
+
+  @Test("What waits goes together; one that is refused, or is there, stops no other")
+  func batches() async throws {
+    let server = Server()
+    let queue = Self.queue(server)
+    server.answer("m3", .refused(.permissionDenied))
+    server.answer("m5", .delivered(at: nil))
+    for number in 1...25 { _ = try await queue.add(Self.message("m\(number)")) }
+    await Self.running(queue) { await server.until { server.taken.count == 23 } }
+    #expect(server.taken == (1...25).filter { ![3, 5].contains($0) }.map { "m\($0)" })
+    // All of the first 20 one by one, then the others.
+    #expect(server.batches == [20] + Array(repeating: 1, count: 20) + [5])
+    var contents = await queue.contents(of: "c1").makeAsyncIterator()
+    let left = try #require(await contents.next())
+    #expect(left.queued.map(\.text) == ["m3"])
+    #expect(left.delivered.map(\.message.text) == server.taken)
   }
 
   @Test("A chat whose message cannot be sent waits, and others do not")

@@ -92,6 +92,22 @@ struct MessageServiceTests {
     }
   }
 
+  @Test("Messages that wait go together, and each chat keeps their order")
+  func together() async throws {
+    try await Self.run { fixture in
+      let carl = fixture.app("carl")
+      for number in 1...45 { try await carl.messages.sendMessage("\(number)", in: "c") }
+      fixture.line.decide { _ in .none() }
+      try await Self.sending(carl) {
+        let shown = try await Self.first(fixture.app("cora").messages.observeMessages(in: "c")) {
+          $0.count == 45
+        }
+        #expect(shown.map(\.message.text) == (1...45).map { "\($0)" })
+      }
+      #expect(fixture.line.commits == 3)
+    }
+  }
+
   @Test("A message is shown without a gap while it goes to the server and back")
   func noGap() async throws {
     try await Self.run { fixture in
@@ -440,7 +456,36 @@ struct MessageServiceTests {
       }
       try await carl.markAsRead(page, in: "c")
       #expect(try await carl.fetchMessages(in: "c").map(\.readBy) == [["carl"], [], ["carl"]])
-      #expect(try await carl.unreadCount(in: "c") == 0)
+      #expect(try await carl.unreadCount(in: "c") == 1)
+    }
+  }
+
+  @Test("All unread messages of a chat are counted, without reading them")
+  func unread() async throws {
+    try await Self.run { fixture in
+      let messages = fixture.suite.firestore.collection("chats/g/messages")
+      for start in stride(from: 0, to: 300, by: 100) {
+        var batch = fixture.suite.firestore.batch()
+        for number in start..<start + 100 {
+          try batch.set(
+            messages.document("m\(number)"),
+            Message(
+              text: "Hi",
+              senderID: number % 3 == 0 ? "carl" : "cora",
+              timestamp: Timestamp(microseconds: Int64(number)),
+              readBy: number % 10 == 0 ? ["tina", "carl"] : number % 2 == 0 ? ["cora"] : []
+            )
+          )
+        }
+        try await batch.commit()
+      }
+      fixture.line.refuseQueries(after: 0)
+      // 200 are of Cora, and Carl has read 20 of them.
+      #expect(try await fixture.app("carl").messages.unreadCount(in: "g") == 180)
+      #expect(try await fixture.app("tina").messages.unreadCount(in: "g") == 270)
+      await #expect(throws: MessageError.permissionDenied) {
+        try await fixture.app("tom").messages.unreadCount(in: "g")
+      }
     }
   }
 

@@ -4,19 +4,28 @@ import PsstModels
 
 /// The messages of one sender that wait for their delivery.
 ///
-/// Each chat has its own order: the next message is sent after the one before has been delivered or
-/// refused. Chats do not wait for each other.
+/// Each chat has its own order, and chats do not wait for each other. While a commit of a chat is on
+/// its way, the messages that come go together with the next one, so that none waits for a response
+/// to each message before. The server gives them the same time, and their ids keep the order.
 actor MessageQueue {
-  /// The outcome of one attempt to deliver a message.
+  /// The outcome of one attempt to deliver some messages, which are written all or not at all.
   enum Attempt: Sendable {
-    /// The message is in the database since the given time; nil if an earlier attempt wrote it.
+    /// The messages are in the database since the given time; nil if an earlier attempt wrote one.
     case delivered(at: Timestamp?)
-    /// The server refuses the message, and will refuse it again.
+    /// The server refuses a message, and will refuse it again.
     case refused(MessageError)
-    /// The message cannot be delivered now.
+    /// The messages cannot be delivered now.
     case later
     /// The server has made a mistake, which may last or be over at the next attempt.
     case failed
+
+    /// True if the reason may be one message of several, without which the others are delivered.
+    var dividesBatch: Bool {
+      switch self {
+      case .delivered(at: nil), .refused, .failed: true
+      case .delivered, .later: false
+      }
+    }
   }
 
   /// The messages of one chat that are not, or may not yet be, in the server's snapshots.
@@ -28,7 +37,7 @@ actor MessageQueue {
   }
 
   private let store: any MessageQueueStore
-  private let deliver: @Sendable (QueuedMessage) async -> Attempt
+  private let deliver: @Sendable ([QueuedMessage]) async -> Attempt
   private let pause: @Sendable (Duration) async throws -> Void
   /// All messages in the order of their ids, also those that were refused.
   private var messages: [QueuedMessage] = []
@@ -54,7 +63,7 @@ actor MessageQueue {
     store: any MessageQueueStore,
     senderID: String,
     pause: @escaping @Sendable (Duration) async throws -> Void,
-    deliver: @escaping @Sendable (QueuedMessage) async -> Attempt
+    deliver: @escaping @Sendable ([QueuedMessage]) async -> Attempt
   ) {
     self.store = store
     self.pause = pause
@@ -207,22 +216,30 @@ actor MessageQueue {
   private func deliverAll(in chatID: String) async {
     var failures = 0
     var mistakes = 0
-    while !Task.isCancelled,
-      let message = messages.first(where: { $0.chatId == chatID && $0.failure == nil })
-    {
-      switch await deliver(message) {
+    // The number of messages that go one by one, after a commit of all of them has failed.
+    var singles = 0
+    while !Task.isCancelled {
+      let waiting = messages.lazy.filter { $0.chatId == chatID && $0.failure == nil }
+      let batch = Array(waiting.prefix(singles > 0 ? 1 : Self.batchMax))
+      guard let message = batch.first else { break }
+      let attempt = await deliver(batch)
+      if batch.count > 1, attempt.dividesBatch {
+        singles = batch.count
+        continue
+      }
+      switch attempt {
       case .delivered(let time):
-        if let time, messages.contains(where: { $0.id == message.id }) {
-          delivered = delivered.suffix(Self.deliveredMax - 1) + [(message, time)]
-        }
-        remove(message.id)
+        for message in batch { settle(message, deliveredAt: time) }
+        singles = max(0, singles - 1)
         (failures, mistakes) = (0, 0)
       case .refused(let error):
         refuse(message.id, error)
+        singles = max(0, singles - 1)
         (failures, mistakes) = (0, 0)
       case .failed where mistakes >= Self.mistakesMax:
         // The server cannot take this message, and the next ones of the chat wait for it.
         refuse(message.id, .refused)
+        singles = max(0, singles - 1)
         (failures, mistakes) = (0, 0)
       case .failed:
         failures += 1
@@ -234,6 +251,13 @@ actor MessageQueue {
       }
     }
     lanes.remove(chatID)
+  }
+
+  private func settle(_ message: QueuedMessage, deliveredAt time: Timestamp?) {
+    if let time, messages.contains(where: { $0.id == message.id }) {
+      delivered = delivered.suffix(Self.deliveredMax - 1) + [(message, time)]
+    }
+    remove(message.id)
   }
 
   private func wait(afterFailures failures: Int, in chatID: String) async {
@@ -254,6 +278,8 @@ actor MessageQueue {
   /// The maximum numbers of messages that wait, or were refused, on one device and in one chat.
   private static let messagesMax = 5000
   private static let messagesOfChatMax = 500
+  /// The maximum number of messages in one commit, few enough for a slow connection.
+  private static let batchMax = 20
   /// The number of delivered messages that are kept until the server's snapshots show them.
   private static let deliveredMax = 100
   /// The number of mistakes of the server after which a message counts as refused.
