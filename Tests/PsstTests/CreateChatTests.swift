@@ -162,6 +162,39 @@ struct CreateChatTests {
     }
   }
 
+  @Test("The people with whom one may begin a chat are those of contacts and trainers' groups")
+  func people() async throws {
+    try await PeopleFixture.run { fixture in
+      try await fixture.app("tina").contacts.addClient(email: "cleo@psst.app")
+      let chats = fixture.suite.firestore.collection("chats")
+      func chat(_ id: String, _ members: [String], by creator: String? = nil) async throws {
+        var fields: [String: FieldValue] = [
+          "id": .value(id), "members": .value(members),
+          "isGroupChat": .value(creator != nil || members.count > 2),
+          "lastMessageTimestamp": .serverTimestamp,
+        ]
+        fields["createdBy"] = creator.map { .value($0) }
+        try await chats.document(id).set(fields)
+      }
+      try await chat("joining", ["tina", "carl", "cora", "olga"], by: "tina")
+      try await chat("clients", ["carl", "cleo", "tom"], by: "carl")
+      try await chat("old", ["carl", "cleo", "tom"])
+      try await chat("pair", ["cora", "tom"])
+      func people(_ uid: String) async throws -> [String] {
+        try await fixture.app(uid).chats.getPeople().map(\.id)
+      }
+      #expect(try await people("tina") == ["cleo", "olga"])
+      #expect(try await people("carl") == ["cora", "tina"])
+      #expect(try await people("cora") == ["carl", "tina", "tom"])
+      #expect(try await people("cleo") == [])
+      #expect(try await people("tom") == [])
+      try await fixture.suite.firestore.document("users/cleo").update(["personalTrainerId": "tina"])
+      #expect(try await people("cleo") == ["tina"])
+      fixture.line.setOffline(true)
+      await #expect(throws: ChatError.networkError) { try await people("carl") }
+    }
+  }
+
   @Test("A user who does not exist is named")
   func unknownUser() async throws {
     try await PeopleFixture.run { fixture in

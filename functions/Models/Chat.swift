@@ -18,6 +18,10 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
   public var createdAt: Timestamp?
   /// The time of the last change, apart from messages.
   public var updatedAt: Timestamp?
+  /// The uid of the user who created the chat; nil in chats older than the field.
+  ///
+  /// Only the server sets it.
+  public private(set) var createdBy: String?
   /// The id of the group that lets a trainer and a client talk without a contact.
   ///
   /// Only the server sets it. It counts for as long as both are members of the group.
@@ -60,6 +64,7 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
     groupName = try fields.optional(.groupName)
     createdAt = try fields.optional(.createdAt)
     updatedAt = try fields.optional(.updatedAt)
+    createdBy = try fields.optional(.createdBy)
     sharedGroupId = try fields.optional(.sharedGroupId)
     unreadable = fields.unreadable
   }
@@ -76,6 +81,6 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
 
   private enum CodingKeys: String, CodingKey {
     case id, members, lastMessage, lastMessageTimestamp, isGroupChat, groupName, createdAt
-    case updatedAt, sharedGroupId
+    case updatedAt, createdBy, sharedGroupId
   }
 }

@@ -102,6 +102,46 @@ public struct ChatService: Sendable {
     }
   }
 
+  // MARK: People
+
+  /// Returns the people with whom the user may begin a chat, by name.
+  ///
+  /// A trainer gets their clients, and the trainers in their chats. A client gets their trainers,
+  /// and the clients in groups that a trainer made. The last 100 chats and 1000 clients count. A
+  /// trainer may also begin a chat with any other trainer, whom `getUserByEmail` finds. A client
+  /// cannot read whose contact they are, so `createChat` may still refuse. Throws `ChatError`.
+  public func getPeople() async throws -> [User] {
+    try await ChatError.mapping {
+      let user = try await users.getUser(uid)
+      let chats = try await fetchChats()
+      let members = try await users.getUsers(Set(chats.flatMap(\.members)))
+      func isTrainer(_ id: String?) -> Bool {
+        id.flatMap { members[$0]?.effectiveRole } == .trainer
+      }
+      var ids: Set<String> = Set(user.personalTrainerId.map { [$0] } ?? [])
+      if user.effectiveRole == .trainer {
+        ids = Set(try await clientIDs() + members.keys.filter(isTrainer))
+      }
+      for chat in chats where user.effectiveRole == .client {
+        if !chat.isGroupChat {
+          ids.formUnion(chat.members)
+        } else if let creator = chat.createdBy, isTrainer(creator) {
+          ids.formUnion(chat.members.filter { $0 == creator || !isTrainer($0) })
+        }
+      }
+      let people = try await users.getUsers(ids.subtracting([uid])).values
+      let named = people.map { (name: ContactSearch.folded($0.displayName), user: $0) }
+      return named.sorted { ($0.name, $0.user.id) < ($1.name, $1.user.id) }.map(\.user)
+    }
+  }
+
+  private func clientIDs() async throws -> [String] {
+    try await firestore.collection(Client.collection).document(uid).collection(Client.clients)
+      .order(by: "addedAt", descending: true).limit(Self.clientsMax).get().map(\.id)
+  }
+
+  private static let clientsMax = 1000
+
   // MARK: Names
 
   /// Returns the names of the members of chats, by uid; a member without a user has none.
