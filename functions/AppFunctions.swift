@@ -29,6 +29,7 @@ public struct AppFunctions: Sendable {
       cancelSession
       calendarFeed
       createChat
+      validateRelationship
       confirmAction
       summarizeChat
       suggestReminder

@@ -5,6 +5,7 @@ as a third user by her ID token.
 """
 
 import contextlib
+import datetime
 import json
 import os
 import queue
@@ -212,6 +213,33 @@ def test_each_acts_as_themself_alone(suite, db, apps):
     assert client.do("createChat", members=[tina]) == [chat]
 
 
+def test_a_trainer_and_a_client_find_what_is_theirs(suite, db, apps):
+    trainer, client = apps(), apps()
+    tina, carl = trainer.sign_up("tina", "trainer"), client.sign_up("carl", "client")
+    trainer.do("addClient", email="carl@psst.app")
+    assert trainer.do("people") == ["Carl"]
+    assert client.do("isContact", text=tina) == ["true"] and client.do("isContact", text=carl) == ["false"]
+    [chat] = client.do("createChat", members=[tina])
+    for number in range(150):
+        client.do("send", chat=chat, text=f"m{number}")
+    conftest.until(lambda: trainer.do("unread", chat=chat) == ["150"], "messages are missing")
+    conftest.until(lambda: client.do("people") == ["Tina"], "the chat is not in the list")
+    trainer.do("markAsRead", chat=chat)
+    assert trainer.do("unread", chat=chat) == ["50"] and client.do("unread", chat=chat) == ["0"]
+
+    trainer.do("remind", text="Call")
+    [plan] = trainer.do("remind", text="Plan")
+    trainer.do("complete", text=plan)
+    assert trainer.do("reminders") == ["Call"]
+    assert client.ask("remind", text="x")["error"] == "ReminderError.unauthorized"
+    db.collection("aiActions").add({
+        "trainerId": tina, "conversationId": "c", "action": "sendMessage", "parameters": {"text": "Hi"},
+        "status": "proposed", "timestamp": firestore.SERVER_TIMESTAMP,
+        "expiresAt": datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)})
+    assert trainer.do("proposals") == ["sendMessage"] and client.do("proposals") == []
+
+
+
 def test_a_message_survives_the_death_of_the_app_and_is_sent_once(suite, db, apps, tmp_path):
     cora = apps()
     cora_uid = cora.sign_up("cora", "client")
@@ -260,6 +288,17 @@ def test_when_the_suite_stands_still_apps_go_on_afterwards(suite, db, apps, opti
     other.do("send", chat=chat, text="and in order")
     suite.process.send_signal(signal.SIGCONT)
     app.shown(chat, delivered("After the pause", "and in order"))
+
+
+def test_a_call_that_gets_no_answer_ends_while_a_person_waits(suite, db, apps):
+    app = apps()
+    app.sign_up("tina", "trainer")
+    suite.process.send_signal(signal.SIGSTOP)
+    try:
+        assert app.ask("clients")["text"] == "No internet connection"
+    finally:
+        suite.process.send_signal(signal.SIGCONT)
+    assert app.do("clients") == []
 
 
 def test_the_assistant_streams_its_answer_or_says_why_not(suite, db, apps):

@@ -93,6 +93,23 @@ actor App {
       try await services.contacts.removeClient(clientId: try command.value(\.text))
       return []
     case "clients": return try await services.contacts.getClients().map(\.id)
+    case "people": return try await services.chats.getPeople().map(\.displayName)
+    case "isContact":
+      let isContact = try await services.contacts.validateRelationship(
+        trainerId: try command.value(\.text),
+        clientId: services.uid
+      )
+      return ["\(isContact)"]
+    case "remind":
+      let text = try command.value(\.text)
+      return [try await services.reminders.addReminder(text: text, dueDate: Date()).id]
+    case "complete":
+      try await services.reminders.completeReminder(reminderId: try command.value(\.text))
+      return []
+    case "reminders": return try await services.reminders.getReminders().map(\.text)
+    case "proposals": return try await services.assistant.proposals().map(\.action)
+    case "unread":
+      return ["\(try await services.messages.unreadCount(in: try command.value(\.chat)))"]
     case "rename":
       try await services.users.updateUser(displayName: try command.value(\.name))
       return []

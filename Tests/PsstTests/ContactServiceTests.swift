@@ -1,7 +1,9 @@
 import FunctionsTesting
 import FirestoreClient
+import PsstFunctions
 import PsstModels
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PsstServices
@@ -9,6 +11,12 @@ import Testing
 /// A trainer's contacts, as the app changes them under the access rules.
 @Suite("Contact service")
 struct ContactServiceTests {
+  private static let noFunctions = CallableClient(
+    origin: "http://functions.test",
+    http: ScriptedHTTP(),
+    tokens: UnsignedTokens(uid: "tina")
+  )
+
   // MARK: Clients
 
   @Test(
@@ -154,7 +162,40 @@ struct ContactServiceTests {
     }
   }
 
-  @Test("A relation is known to its trainer, and to nobody else")
+  @Test("A client has the name of their profile, and the contact's while it cannot be read")
+  func currentNames() async throws {
+    try await PeopleFixture.run { fixture in
+      let adding = fixture.app("tina").contacts
+      for name in ["carl", "cora", "cleo"] { try await adding.addClient(email: "\(name)@psst.app") }
+      try await fixture.app("carl").users.updateUser(displayName: "Charles")
+      let users = fixture.suite.firestore.collection("users")
+      try await users.document("cora").update(["displayName": " "])
+      try await users.document("cleo").delete()
+
+      let contacts = fixture.app("tina").contacts
+      #expect(
+        try await Set(contacts.getClients().map(\.displayName)) == ["Cleo", "Cora", "Charles"]
+      )
+      #expect(try await contacts.searchContacts(query: "charles").map(\.id) == ["carl"])
+      var observed = contacts.observeClients().makeAsyncIterator()
+      #expect(try await observed.next()?.first { $0.id == "carl" }?.displayName == "Charles")
+      #expect(
+        try await fixture.stored("contacts/tina/clients/carl")?["displayName"] == .string("Carl")
+      )
+
+      // Rules that hide users: the list is there all the same.
+      let firestore = fixture.line.firestore
+      let blind = ContactService(
+        firestore: firestore.acting(as: UnsignedTokens(uid: "tina")),
+        uid: "tina",
+        users: UserService(firestore: firestore.acting(as: .anonymous), uid: "tina"),
+        functions: Self.noFunctions
+      )
+      #expect(try await Set(blind.getClients().map(\.displayName)) == ["Cleo", "Cora", "Carl"])
+    }
+  }
+
+  @Test("A relation is known to its two people, and to nobody else")
   func relationship() async throws {
     try await PeopleFixture.run { fixture in
       let contacts = fixture.app("tina").contacts
@@ -162,11 +203,27 @@ struct ContactServiceTests {
       #expect(try await contacts.validateRelationship(trainerId: "tina", clientId: "carl"))
       #expect(try await !contacts.validateRelationship(trainerId: "tina", clientId: "cora"))
       #expect(try await !contacts.validateRelationship(trainerId: "tina", clientId: "a/b"))
-      for uid in ["carl", "tom"] {
+      let carl = fixture.app("carl").contacts
+      #expect(try await carl.validateRelationship(trainerId: "tina", clientId: "carl"))
+      #expect(try await !carl.validateRelationship(trainerId: "tom", clientId: "carl"))
+      for uid in ["cora", "tom"] {
         await #expect(throws: ContactError.unauthorized) {
           try await fixture.app(uid).contacts
             .validateRelationship(trainerId: "tina", clientId: "carl")
         }
+        await #expect(throws: CallableError.self) {
+          try await fixture.suite.call(
+            fixture.functions.validateRelationship,
+            ValidateRelationshipRequest(trainerId: "tina", clientId: "carl"),
+            as: .user(uid)
+          )
+        }
+      }
+      try await contacts.removeClient(clientId: "carl")
+      #expect(try await !carl.validateRelationship(trainerId: "tina", clientId: "carl"))
+      fixture.line.setOffline(true)
+      await #expect(throws: ContactError.networkError) {
+        try await contacts.validateRelationship(trainerId: "tina", clientId: "carl")
       }
     }
   }
@@ -399,6 +456,7 @@ struct ContactServiceTests {
         firestore: firestore,
         uid: "tina",
         users: UserService(firestore: firestore, uid: "tina"),
+        functions: Self.noFunctions,
         now: { time.withLock { $0 } }
       )
       func found() async throws -> [String] {

@@ -60,6 +60,7 @@ struct PeopleFixture: Sendable {
   private static func app(_ functions: AppFunctions) -> FunctionsApp {
     FunctionsApp {
       functions.createChat
+      functions.validateRelationship
       functions.recordContact
     }
   }
@@ -128,15 +129,27 @@ struct SuiteFunctions: HTTPTransport {
   private struct Result<Content: Codable>: Codable { var result: Content }
 
   func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-    #expect(request.url == "http://functions.test/createChat")
+    switch request.url {
+    case "http://functions.test/createChat":
+      return try await call(functions.createChat, request)
+    case "http://functions.test/validateRelationship":
+      return try await call(functions.validateRelationship, request)
+    default: throw OutboundHTTPError(.failed, "the suite has no function at \(request.url)")
+    }
+  }
+
+  private func call<Input: Codable & Sendable, Output: Codable & Sendable>(
+    _ function: OnCall<Input, Output>,
+    _ request: OutboundRequest
+  ) async throws -> OutboundResponse {
     let token = request.headers["Authorization"]?.dropFirst("Bearer ".count)
     let body = try JSONDecoder().decode(
-      Envelope<CreateChatRequest>.self,
+      Envelope<Input>.self,
       from: Data(request.body)
     )
     do {
       let reply = try await suite.call(
-        functions.createChat,
+        function,
         body.data,
         as: token.map { .raw(String($0)) } ?? .anonymous
       )

@@ -85,7 +85,13 @@ public struct AppServices: Sendable {
     let store: any MessageQueueStore =
       queueFolder.map { FileMessageQueueStore(folder: $0, uid: uid) } ?? MemoryMessageQueueStore()
     users = UserService(firestore: firestore, uid: uid, documents: documents)
-    contacts = ContactService(firestore: firestore, uid: uid, users: users, documents: documents)
+    contacts = ContactService(
+      firestore: firestore,
+      uid: uid,
+      users: users,
+      functions: callables,
+      documents: documents
+    )
     chats = ChatService(
       firestore: firestore,
       uid: uid,

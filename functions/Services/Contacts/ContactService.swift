@@ -1,28 +1,33 @@
 public import FirestoreClient
+import Logging
 public import PsstModels
 import Synchronization
 
 /// The contacts of the signed-in trainer: clients and prospects.
 ///
-/// The access rules let only the trainer read and write them; a client gets `unauthorized`.
+/// The access rules let only the trainer read and write them. A client gets `unauthorized`, but may
+/// ask whether they are a contact.
 public struct ContactService: Sendable {
   private let firestore: Firestore
-  private let trainerID: String
+  private let uid: String
   private let users: UserService
+  private let functions: CallableClient
   private let documents: DocumentReader
   private let searched: SearchedContacts
 
-  /// Creates a service for the trainer with the given uid, as whom `firestore` acts.
+  /// Creates a service for the user with the given uid, as whom `firestore` and `functions` act.
   public init(
     firestore: Firestore,
     uid: String,
     users: UserService,
+    functions: CallableClient,
     documents: DocumentReader = DocumentReader(),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.firestore = firestore
-    trainerID = uid
+    self.uid = uid
     self.users = users
+    self.functions = functions
     self.documents = documents
     searched = SearchedContacts(now: now)
   }
@@ -54,26 +59,35 @@ public struct ContactService: Sendable {
     }
   }
 
-  /// Returns the clients, those added last first.
+  /// Returns the clients, those added last first, with the names of their profiles.
   ///
-  /// Throws `ContactError`.
+  /// Names are at most a minute old, as `UserService` keeps them. The clients beyond the first 1000
+  /// have the names that they had when they were added. Throws `ContactError`.
   public func getClients() async throws -> [Client] {
-    try await ContactError.mapping { clients(in: try await clientsQuery.get()) }
+    try await ContactError.mapping { try await clients(in: try await clientsQuery.get()) }
   }
 
-  /// The clients now and after every change, those added last first.
-  public func observeClients() -> Updates<[Client]> {
-    Updates(clientsQuery.snapshots(), errors: ContactError.self) { clients(in: $0) }
-  }
-
-  /// Returns true if the client is a contact of the trainer.
+  /// The clients now and after every change of a contact, those added last first.
   ///
-  /// Throws `ContactError`, in particular `unauthorized` for another trainer's contacts.
+  /// They have the names that `getClients()` gives them.
+  public func observeClients() -> Updates<[Client]> {
+    Updates(clientsQuery.snapshots(), errors: ContactError.self) { try await clients(in: $0) }
+  }
+
+  /// Returns true if the client is a contact of the trainer; the user is one of the two.
+  ///
+  /// A client cannot read contacts, and asks a function. Throws `ContactError`, in particular
+  /// `unauthorized` for other people's relation.
   public func validateRelationship(trainerId: String, clientId: String) async throws -> Bool {
     try await ContactError.mapping {
       guard trainerId.isUserID, clientId.isUserID else { return false }
-      return try await Client.reference(in: firestore, trainerID: trainerId, clientID: clientId)
-        .get().exists
+      if trainerId == uid { return try await reference(clientId).get().exists }
+      guard clientId == uid else { throw ContactError.unauthorized }
+      let reply: ValidateRelationshipReply = try await functions.call(
+        "validateRelationship",
+        ValidateRelationshipRequest(trainerId: trainerId, clientId: clientId)
+      )
+      return reply.isContact
     }
   }
 
@@ -210,7 +224,7 @@ public struct ContactService: Sendable {
       }
     }
     guard let user else { throw ContactError.userNotFound }
-    guard user.id != trainerID else { throw ContactError.ownAddress }
+    guard user.id != uid else { throw ContactError.ownAddress }
     guard user.effectiveRole == .client else { throw ContactError.notAClient }
     return user
   }
@@ -246,15 +260,15 @@ public struct ContactService: Sendable {
   }
 
   private func collection(_ name: String) -> CollectionReference {
-    firestore.collection(Client.collection).document(trainerID).collection(name)
+    firestore.collection(Client.collection).document(uid).collection(name)
   }
 
   private func reference(_ clientID: String) -> DocumentReference {
-    Client.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+    Client.reference(in: firestore, trainerID: uid, clientID: clientID)
   }
 
   private func removal(_ clientID: String) -> DocumentReference {
-    Client.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
+    Client.removalReference(in: firestore, trainerID: uid, clientID: clientID)
   }
 
   private var clientsQuery: DocumentQuery {
@@ -266,7 +280,25 @@ public struct ContactService: Sendable {
       .limit(Self.contactsMax)
   }
 
-  private func clients(in snapshot: QuerySnapshot) -> [Client] { snapshot.compactMap(client) }
+  private func clients(in snapshot: QuerySnapshot) async throws -> [Client] {
+    var clients = snapshot.compactMap(client)
+    do {
+      let profiles = try await users.getUsers(clients.prefix(Self.profilesMax).map(\.id))
+      for index in clients.indices {
+        guard let profile = profiles[clients[index].id],
+          let name = DisplayName(stored: profile.displayName)
+        else { continue }
+        clients[index].displayName = name.text
+      }
+    } catch let error as UserServiceError {
+      // The list is shown with the names that the contacts have.
+      Logger.current.warning(
+        "The profiles of clients cannot be read",
+        metadata: ["reason": "\(error)"]
+      )
+    }
+    return clients
+  }
 
   private func client(in snapshot: DocumentSnapshot) -> Client? {
     var client = documents.read(snapshot, as: Client.self)?.value
@@ -293,6 +325,8 @@ public struct ContactService: Sendable {
 
   /// The maximum number of clients, and of prospects, in a list.
   private static let contactsMax = 10_000
+  /// The maximum number of profiles read for a list, in a few requests.
+  private static let profilesMax = 1000
   /// The number of times an upgrade is tried while others change the same prospect.
   private static let attemptsMax = 5
 }
