@@ -321,12 +321,74 @@ def backfill(suite, messages):
     check(again["embedded"] == 0 and again["done"], "the second run wrote nothing")
 
 
+def speeds(suite, trainers, users):
+    """Times the requests whose durations the app's documents limit; without functions in between."""
+    db, trainer = suite.db, "trainer00000"
+    contacts = db.collection(f"contacts/{trainer}/clients")
+    # Those that a migration would make, for a trainer with a tenth of all clients, at most 1000.
+    for start in range(0, 1000, 500):
+        batch = db.batch()
+        for number in range(start, min(start + 500, (users - trainers) // 10)):
+            uid = f"client{number * 10:06}"
+            batch.set(contacts.document(uid), {
+                "id": uid, "clientId": uid, "displayName": uid.title(), "email": f"{uid}@psst.app",
+                "addedAt": firestore.SERVER_TIMESTAMP})
+        batch.commit()
+    messages = db.collection("chats/chat000000/messages")
+    arrived = {}
+
+    def by_email(number):
+        email = f"client{(number * 7919) % (users - trainers):06}@psst.app"
+        found = db.collection("users").where(
+            filter=firestore.FieldFilter("email", "==", email)).limit(1).get()
+        assert len(found) == 1, email
+
+    def search(number):
+        wanted = str(number)
+        assert any(wanted in contact.get("displayName") for contact in contacts.stream())
+
+    def deliver(number):
+        arrived[f"sent{number}"] = threading.Event()
+        messages.document(f"sent{number}").set({
+            "senderID": trainer, "text": f"squat {number}", "readBy": [],
+            "timestamp": firestore.SERVER_TIMESTAMP})
+        assert arrived[f"sent{number}"].wait(30), "the message does not arrive"
+
+    def seen(_, changes, __):
+        for change in changes:
+            if change.document.id in arrived:
+                arrived[change.document.id].set()
+
+    listener = messages.order_by("timestamp", direction="DESCENDING").limit(100).on_snapshot(seen)
+    by_email(0)  # The first look-up reads all users and makes the index.
+    for title, limit, times, action in [
+            ("contact list, newest first", 500, 20, lambda _: contacts.order_by(
+                "addedAt", direction="DESCENDING").get()),
+            ("user by email", 200, 200, by_email),
+            ("relation of a pair", 100, 200, lambda _: contacts.document("client000010").get()),
+            ("search over the contacts", 100, 20, search),
+            ("message, until another has it", 100, 200, deliver)]:
+        action(1)
+        taken = []
+        for number in range(2, times + 2):
+            start = time.monotonic()
+            action(number)
+            taken.append((time.monotonic() - start) * 1000)
+        taken.sort()
+        print(f"{title:32} median {taken[len(taken) // 2]:6.1f} ms   "
+              f"99 % {taken[int(len(taken) * 0.99)]:6.1f} ms   limit {limit} ms", flush=True)
+    listener.unsubscribe()
+    # What follows counts contacts and messages.
+    for reference in [*contacts.list_documents(page_size=500), *map(messages.document, arrived)]:
+        reference.delete()
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--part", type=float, default=1, help="of the full size, such as 0.1")
     options.add_argument("--configuration", default="release")
-    options.add_argument("--only", choices=["migrate", "backfill"])
+    options.add_argument("--only", choices=["migrate", "backfill", "speeds"])
     options.add_argument("--folder", help="keeps data and log there; else a temporary one")
     arguments = options.parse_args()
     trainers, users, messages = (int(n * arguments.part) for n in (1_000, 10_000, 100_000))
@@ -338,9 +400,11 @@ def main():
         with measured(suite, "write the documents") as note:
             note.append(f"{seed(suite.db, stream)} documents, {trainers} trainers, {users} users, "
                         f"{messages} messages")
-        if arguments.only != "backfill":
+        if arguments.only in (None, "speeds"):
+            speeds(suite, trainers, users)
+        if arguments.only in (None, "migrate"):
             migrate(suite, expected)
-        if arguments.only != "migrate":
+        if arguments.only in (None, "backfill"):
             backfill(suite, messages)
     finally:
         suite.stop()
