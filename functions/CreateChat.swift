@@ -5,8 +5,8 @@ public import PsstServices
 extension AppFunctions {
   /// Creates a chat for its members, or returns the one that two people have already.
   ///
-  /// A trainer and a client who are joined neither by a contact nor by a group get
-  /// `failed-precondition`, while `relationship_validation_enabled` covers the caller.
+  /// Members who do not exist are `not-found`. While `relationship_validation_enabled` covers the
+  /// caller, people who are joined neither by a contact nor by a group get `failed-precondition`.
   public var createChat: OnCall<CreateChatRequest, CreateChatReply> {
     .init("createChat", callers: .users) { request in
       let uid = try request.requireUser()
@@ -35,6 +35,7 @@ extension ChatCreationError {
     case .userNotFound(let uid): CallableError(.notFound, "There is no user with the uid \(uid).")
     case .relationshipNotFound:
       CallableError(.failedPrecondition, ChatError.relationshipNotFound.text)
+    case .groupNotShared: CallableError(.failedPrecondition, ChatError.groupNotShared.text)
     }
   }
 }

@@ -24,7 +24,7 @@ OPERATORS = {
 
 # Sentences that only refuse.
 PROHIBITIONS = {
-    "users: nobody deletes", "chats: every other chat goes through createChat",
+    "users: nobody deletes", "chats: created by createChat alone",
     "chats: nobody deletes", "personalTrainers: written by the server alone",
     "trainerStudents: written by callables only", "trainerWorkouts: written by callables only",
     "presence: written by the server", "leases: server only",
@@ -49,7 +49,8 @@ def value(plain):
     if kind == "$double":
         return {"doubleValue": float(plain[kind])}
     if kind == "$repeat":
-        return {"stringValue": plain[kind][0] * plain[kind][1]}
+        text, count, *prefix = plain[kind]
+        return {"stringValue": "".join(prefix) + text * count}
     if kind == "$list":
         return value([f"{plain[kind][0]}{index}" for index in range(plain[kind][1])])
     return {"mapValue": {"fields": fields(plain)}}

@@ -24,9 +24,10 @@ struct CreateChatTests {
       #expect(
         Set(stored.keys) == [
           "id", "members", "isGroupChat", "lastMessage", "lastMessageTimestamp", "createdAt",
-          "updatedAt",
+          "updatedAt", "createdBy",
         ]
       )
+      #expect(stored["createdBy"] == .string("tina"))
       #expect(stored["members"] == .array([.string("tina"), .string("carl")]))
       #expect(try await fixture.app("carl").chats.createChat(members: ["carl", "tina"]) == id)
       #expect(try await tina.chats.createChat(members: ["tina", "carl"]) == id)
@@ -97,13 +98,17 @@ struct CreateChatTests {
     }
   }
 
-  @Test("Two trainers, and two clients, need no contact")
+  @Test("Two trainers need no contact, and two clients a group")
   func equals() async throws {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
-      try await fixture.app("carl").chats.createChat(members: ["cora"])
       try await fixture.app("tina").chats.createChat(members: ["olga"])
-      #expect(try await fixture.ids("chats").count == 2)
+      let error = await #expect(throws: ChatError.self) {
+        try await fixture.app("carl").chats.createChat(members: ["cora"])
+      }
+      #expect(error == .groupNotShared)
+      #expect(error?.errorDescription == "You can message people you share a group with")
+      #expect(try await fixture.ids("chats").count == 1)
     }
   }
 
@@ -127,6 +132,9 @@ struct CreateChatTests {
         (0, true, true), (10, true, true), (50, true, false), (100, false, false), (0, true, true),
       ] {
         try await fixture.validateRelations(percent: percent)
+        for id in try await fixture.ids("chats") {
+          try await fixture.suite.firestore.document("chats/\(id)").delete()
+        }
         for (uid, isAllowed) in [("carl", carl), ("cleo", cleo)] {
           let chats = fixture.app(uid).chats
           if isAllowed {
@@ -141,7 +149,7 @@ struct CreateChatTests {
     }
   }
 
-  @Test("A removed client starts no chat, and can read the old one but not write to it")
+  @Test("A removed client gets the old chat, and can read it but not write to it")
   func removedClient() async throws {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
@@ -150,9 +158,8 @@ struct CreateChatTests {
       try await tina.contacts.addClient(email: "carl@psst.app")
       let id = try await carl.chats.createChat(members: ["tina"])
       try await tina.contacts.removeClient(clientId: "carl")
-      await #expect(throws: ChatError.relationshipNotFound) {
-        try await carl.chats.createChat(members: ["tina"])
-      }
+      #expect(try await carl.chats.createChat(members: ["tina"]) == id)
+      #expect(try await tina.chats.createChat(members: ["carl"]) == id)
       #expect(try await carl.chats.getChat(id).id == id)
       try await fixture.suite.expectDenied(as: "carl") {
         try await $0.document("chats/\(id)/messages/m").create([
@@ -195,10 +202,43 @@ struct CreateChatTests {
     }
   }
 
-  @Test("A user who does not exist is named")
-  func unknownUser() async throws {
+  @Test(
+    "Whoever has removed the other begins no chat with them, at any percentage",
+    arguments: [0, 100]
+  )
+  func removedPair(percent: Int) async throws {
     try await PeopleFixture.run { fixture in
+      try await fixture.validateRelations(percent: percent)
+      try await fixture.suite.firestore.document("contacts/tina/removed/carl").set(["removedAt": 1])
+      try await fixture.suite.firestore.document("contacts/tina/removed/tom").set(["removedAt": 1])
+      for (uid, other) in [("carl", "tina"), ("tina", "carl"), ("tom", "tina"), ("tina", "tom")] {
+        await #expect(throws: ChatError.relationshipNotFound) {
+          try await fixture.app(uid).chats.createChat(members: [other])
+        }
+      }
+      try await fixture.app("tina").contacts.addClient(email: "carl@psst.app")
+      try await fixture.app("carl").chats.createChat(members: ["tina"])
+      #expect(try await fixture.ids("chats").count == 1)
+    }
+  }
+
+  @Test("Each chat that exists is returned at 100 percent, too, and its members write to it")
+  func oldChat() async throws {
+    try await PeopleFixture.run { fixture in
+      let carl = fixture.app("carl")
+      let id = try await carl.chats.createChat(members: ["tina"])
       try await fixture.validateRelations()
+      #expect(try await carl.chats.createChat(members: ["tina"]) == id)
+      try await fixture.suite.expectAllowed(as: "carl") {
+        try await $0.document("chats/\(id)/messages/m").create(Self.message("m", by: "carl"))
+      }
+    }
+  }
+
+  @Test("A user who does not exist is named, at any percentage", arguments: [0, 100])
+  func unknownUser(percent: Int) async throws {
+    try await PeopleFixture.run { fixture in
+      try await fixture.validateRelations(percent: percent)
       for isGroup in [false, true] {
         let error = await #expect(throws: CallableError.self) {
           try await fixture.suite.call(
@@ -215,53 +255,85 @@ struct CreateChatTests {
 
   // MARK: Groups
 
-  @Test("A trainer makes a group of clients, whose members may talk to each other")
+  @Test("A trainer's group joins the clients who are the trainer's contacts, and nobody else")
   func groupPeers() async throws {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
       let tina = fixture.app("tina")
-      // Carl is a client of neither trainer.
+      try await tina.contacts.addClient(email: "carl@psst.app")
+      try await tina.contacts.addClient(email: "cora@psst.app")
       let group = try await tina.chats.createChat(
         members: ["tina", "carl", "cora", "tom"],
         isGroup: true,
         name: " Runners "
       )
-      #expect(try await fixture.stored("chats/\(group)")?["groupName"] == .string("Runners"))
+      let stored = try await fixture.stored("chats/\(group)")
+      #expect(stored?["groupName"] == .string("Runners"))
+      #expect(stored?["createdBy"] == .string("tina"))
 
       let carl = fixture.app("carl")
-      let pair = try await carl.chats.createChat(members: ["tom"])
-      #expect(try await fixture.stored("chats/\(pair)")?["sharedGroupId"] == .string(group))
-      let message = try Self.message("m1", by: "carl")
-      try await fixture.suite.expectAllowed(as: "carl") {
-        try await $0.document("chats/\(pair)/messages/m1").create(message)
+      let pair = try await carl.chats.createChat(members: ["cora"])
+      try await fixture.suite.expectAllowed(as: "cora") {
+        try await $0.document("chats/\(pair)/messages/m1").create(Self.message("m1", by: "cora"))
       }
-      // Who leaves the group cannot write any more.
-      try await fixture.app("tom").chats.leaveGroup(group)
-      try await fixture.suite.expectDenied(as: "carl") {
-        try await $0.document("chats/\(pair)/messages/m2").create(Self.message("m2", by: "carl"))
-      }
+      // Tom is a trainer in the group, which is not his.
       await #expect(throws: ChatError.relationshipNotFound) {
         try await carl.chats.createChat(members: ["tom"])
+      }
+      // Nor does the group join those who came in without being contacts.
+      try await fixture.suite.firestore.document("chats/\(group)")
+        .update(["members": .arrayUnion("cleo")])
+      await #expect(throws: ChatError.groupNotShared) {
+        try await carl.chats.createChat(members: ["cleo"])
+      }
+      // The removed are contacts no more.
+      try await tina.contacts.removeClient(clientId: "carl")
+      try await tina.contacts.addClient(email: "cleo@psst.app")
+      await #expect(throws: ChatError.groupNotShared) {
+        try await fixture.app("cleo").chats.createChat(members: ["carl"])
+      }
+      try await fixture.app("cleo").chats.createChat(members: ["cora"])
+    }
+  }
+
+  @Test("A trainer's own group joins them with a client, until it is left or the client removed")
+  func groupOfTrainer() async throws {
+    try await PeopleFixture.run { fixture in
+      let group = try await fixture.app("tom").chats.createChat(members: ["carl"], isGroup: true)
+      let second = try await fixture.app("tom").chats.createChat(members: ["cora"], isGroup: true)
+      try await fixture.validateRelations()
+      try await fixture.app("carl").chats.createChat(members: ["tom"])
+      try await fixture.app("cora").chats.leaveGroup(second)
+      try await fixture.suite.firestore.document("contacts/tom/removed/carl").set(["removedAt": 1])
+      for (pair, id) in [("cora", second), ("cleo", group)] {
+        await #expect(throws: ChatError.relationshipNotFound, "\(id)") {
+          try await fixture.app(pair).chats.createChat(members: ["tom"])
+        }
       }
     }
   }
 
-  @Test("A group joins people who had a chat before, and a removal separates them")
-  func groupAfterwards() async throws {
+  @Test("A group that a client made at 0 percent, or that is older, opens no door at 100")
+  func groupOfClient() async throws {
     try await PeopleFixture.run { fixture in
-      let pair = try await fixture.app("carl").chats.createChat(members: ["tom"])
-      #expect(try await fixture.stored("chats/\(pair)")?["sharedGroupId"] == nil)
-      try await fixture.suite.firestore.document("chats/g").set(
-        Chat(members: ["carl", "tom"], isGroupChat: true)
+      let carl = fixture.app("carl").chats
+      try await carl.createChat(members: ["tina"], isGroup: true)
+      try await carl.createChat(members: ["cora", "tina", "tom"], isGroup: true)
+      // Older groups do not say who made them.
+      try await fixture.suite.firestore.document("chats/old").set(
+        Chat(members: ["carl", "cora", "tina"], isGroupChat: true)
       )
+      try await fixture.app("tina").contacts.addClient(email: "cora@psst.app")
       try await fixture.validateRelations()
-      #expect(try await fixture.app("tom").chats.createChat(members: ["carl"]) == pair)
-      #expect(try await fixture.stored("chats/\(pair)")?["sharedGroupId"] == .string("g"))
-
-      try await fixture.suite.firestore.document("contacts/tom/removed/carl").set(["removedAt": 1])
-      await #expect(throws: ChatError.relationshipNotFound) {
-        try await fixture.app("carl").chats.createChat(members: ["tom"])
+      for (uid, other, error) in [
+        ("carl", "tina", ChatError.relationshipNotFound), ("tina", "carl", .relationshipNotFound),
+        ("carl", "cora", .groupNotShared), ("cora", "carl", .groupNotShared),
+      ] {
+        await #expect(throws: error) {
+          try await fixture.app(uid).chats.createChat(members: [other])
+        }
       }
+      #expect(try await fixture.ids("chats").count == 3)
     }
   }
 
@@ -270,23 +342,55 @@ struct CreateChatTests {
     try await PeopleFixture.run { fixture in
       try await fixture.validateRelations()
       let carl = fixture.app("carl").chats
-      for members in [["carl", "tina"], ["carl", "cora", "tina"]] {
-        await #expect(throws: ChatError.relationshipNotFound) {
-          try await carl.createChat(members: members, isGroup: true)
+      let tina = fixture.app("tina")
+      for (members, error) in [
+        (["carl", "tina"], ChatError.relationshipNotFound), (["carl", "cora"], .groupNotShared),
+      ] {
+        await #expect(throws: error) { try await carl.createChat(members: members, isGroup: true) }
+      }
+      // A trainer brings contacts and other trainers.
+      await #expect(throws: ChatError.relationshipNotFound) {
+        try await tina.chats.createChat(members: ["tom", "carl"], isGroup: true)
+      }
+      for uid in ["carl", "cora"] {
+        try await tina.contacts.addClient(email: "\(uid)@psst.app")
+      }
+      let trainers = try await tina.chats.createChat(
+        members: ["tom", "carl", "cora"],
+        isGroup: true
+      )
+      // A client brings their trainers and those with whom a group joins them.
+      let own = try await carl.createChat(members: ["cora", "tina"], isGroup: true)
+      await #expect(throws: ChatError.relationshipNotFound) {
+        try await carl.createChat(members: ["cora", "tom"], isGroup: true)
+      }
+      // Nor is adding people afterwards.
+      for (group, uid) in [(trainers, "cleo"), (trainers, "olga"), (own, "tom")] {
+        try await fixture.suite.expectDenied(as: "carl") {
+          try await $0.document("chats/\(group)").update(["members": .arrayUnion(uid)])
         }
       }
-      // Nor is adding the trainer afterwards.
-      let group = try await carl.createChat(members: ["cora"], isGroup: true)
-      let document = fixture.line.firestore.acting(as: UnsignedTokens(uid: "carl"))
-        .document("chats/\(group)")
-      await #expect(throws: FirestoreError.self) {
-        try await document.update(["members": .arrayUnion("tina")])
-      }
-      try await document.update(["members": .arrayUnion("cleo")])
-      try await fixture.app("tina").contacts.addClient(email: "carl@psst.app")
-      try await document.update(["members": .arrayUnion("tina")])
-      try await carl.createChat(members: ["cora", "tina"], isGroup: true)
       #expect(try await fixture.ids("chats").count == 2)
+    }
+  }
+
+  @Test("A client's group has at most 100 other clients, while the check covers the client")
+  func largeGroupOfClient() async throws {
+    try await PeopleFixture.run { fixture in
+      var batch = fixture.suite.firestore.batch()
+      let ids = (0...100).map { "client-\($0)" }
+      for id in ids {
+        try batch.set(
+          fixture.suite.firestore.document("users/\(id)"),
+          User(id: id, displayName: id, role: .client)
+        )
+      }
+      try await batch.commit()
+      try await fixture.validateRelations()
+      let error = await #expect(throws: ChatError.self) {
+        try await fixture.app("carl").chats.createChat(members: ids, isGroup: true)
+      }
+      #expect(error == .invalid("A client's group has at most 100 other clients."))
     }
   }
 
@@ -368,9 +472,13 @@ struct CreateChatTests {
       for number in 0..<300 {
         try await chats.document("b\(number)").set(Chat(members: ["carl"], isGroupChat: true))
       }
-      try await chats.document("z").set(Chat(members: ["carl", "tom"], isGroupChat: true))
-      let pair = try await fixture.app("carl").chats.createChat(members: ["tom"])
-      #expect(try await fixture.stored("chats/\(pair)")?["sharedGroupId"] == .string("z"))
+      var group = Chat(members: ["carl", "cora"], isGroupChat: true)
+      group.createdBy = "tom"
+      try await chats.document("z").set(group)
+      for uid in ["carl", "cora"] {
+        try await fixture.app("tom").contacts.addClient(email: "\(uid)@psst.app")
+      }
+      try await fixture.app("carl").chats.createChat(members: ["cora"])
     }
   }
 

@@ -156,7 +156,7 @@ struct MessageServiceTests {
     try await Self.run { fixture in
       let carl = fixture.app("carl")
       let media = MessageMedia(
-        url: "https://x/y.jpg",
+        url: "gs://demo-test.appspot.com/y.jpg",
         size: 1234,
         dimensions: MediaDimensions(width: 640, height: 480.5)
       )

@@ -97,7 +97,7 @@ struct ModelTests {
       createdAt: time
     )
     chat.lastMessage = "Hi"
-    chat.sharedGroupId = "g"
+    chat.createdBy = "a"
     #expect(try stored(chat) == chat)
 
     let media = MessageMedia(

@@ -115,7 +115,8 @@ struct UnsignedTokens: IDTokenSource {
       Data(json.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         .replacing("=", with: "")
     }
-    let claims = #"{"sub":"\#(uid)","user_id":"\#(uid)","email":"\#(uid)@psst.app"}"#
+    let claims =
+      #"{"sub":"\#(uid)","user_id":"\#(uid)","email":"\#(uid)@psst.app","aud":"demo-test"}"#
     return "\(part(#"{"alg":"none","typ":"JWT"}"#)).\(part(claims))."
   }
 }

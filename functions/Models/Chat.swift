@@ -18,14 +18,8 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
   public var createdAt: Timestamp?
   /// The time of the last change, apart from messages.
   public var updatedAt: Timestamp?
-  /// The uid of the user who created the chat; nil in chats older than the field.
-  ///
-  /// Only the server sets it.
-  public private(set) var createdBy: String?
-  /// The id of the group that lets a trainer and a client talk without a contact.
-  ///
-  /// Only the server sets it. It counts for as long as both are members of the group.
-  public var sharedGroupId: String?
+  /// The uid of the user for whom the server created the chat; nil in older chats.
+  public var createdBy: String?
   /// The members and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
   private var areMembersComplete = true
@@ -65,7 +59,6 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
     createdAt = try fields.optional(.createdAt)
     updatedAt = try fields.optional(.updatedAt)
     createdBy = try fields.optional(.createdBy)
-    sharedGroupId = try fields.optional(.sharedGroupId)
     unreadable = fields.unreadable
   }
 
@@ -81,6 +74,6 @@ public struct Chat: StoredDocument, Hashable, Identifiable {
 
   private enum CodingKeys: String, CodingKey {
     case id, members, lastMessage, lastMessageTimestamp, isGroupChat, groupName, createdAt
-    case updatedAt, createdBy, sharedGroupId
+    case updatedAt, createdBy
   }
 }

@@ -17,112 +17,168 @@ public struct ChatCreator: Sendable {
 
   /// Returns the chat that a request asks for, and creates it if necessary.
   ///
-  /// Two people have one chat outside groups: the oldest, even if both ask at the same moment.
-  /// While `relationship_validation_enabled` covers the caller, the members must be users, and a
-  /// trainer and a client need a contact or a group that they share. Throws `ChatCreationError` and
+  /// Two people have one chat outside groups: the oldest, even if both ask at the same moment. It is
+  /// returned whatever their relation is, because the access rules decide who may write to it. All
+  /// members must be users. While `relationship_validation_enabled` covers the caller, a new chat
+  /// needs a contact or a group that joins its members. Throws `ChatCreationError` and
   /// `FirestoreError`.
   public func create(_ request: CreateChatRequest, by uid: String) async throws -> CreateChatReply {
     let chat = try RequestedChat(request, by: uid)
+    let people = try await People([uid] + chat.others, firestore, documents)
+    for person in chat.members where !people.isKnown(person) {
+      throw ChatCreationError.userNotFound(person)
+    }
     let isValidated = try await flags.isOn(.relationshipValidation, for: uid)
     guard chat.isGroup else {
-      return try await pairChat(of: uid, and: chat.others[0], isValidated: isValidated)
+      return try await pairChat(people, and: chat.others[0], isValidated: isValidated)
     }
-    if isValidated { try await checkGroup(chat, of: uid) }
-    return try await group(chat)
+    if isValidated { try await checkGroup(chat, people) }
+    return try await group(chat, by: uid)
   }
 
   // MARK: Two people
 
   private func pairChat(
-    of uid: String,
+    _ people: People,
     and other: String,
     isValidated: Bool
   ) async throws -> CreateChatReply {
-    // Groups are found outside of the transaction, which would keep their members from writing. A
-    // group that is left meanwhile does no harm: the access rules look at it with each message.
-    let people = try await People([uid, other], firestore, documents, firestore.getAll)
-    let relation = try await people.relation(of: uid, to: other) {
-      try await sharedGroup(of: uid, and: other)
-    }
-    if isValidated, relation == .none {
-      for person in [uid, other] where !people.isKnown(person) {
-        throw ChatCreationError.userNotFound(person)
-      }
-      throw ChatCreationError.relationshipNotFound
-    }
-    var changes: [String: FieldValue] = [:]
-    if case .group(let id) = relation { changes["sharedGroupId"] = .value(id) }
-
+    let uid = people.first
     let chats = firestore.collection(Chat.collection)
     let ofPair = chats.where("members", .in, [[uid, other], [other, uid]])
+    // Groups of the two are left out by the first query; chats of old apps, without the field, are
+    // found by the second.
+    let queries = [ofPair.where("isGroupChat", .equal, false), ofPair].map {
+      $0.limit(Self.chatsOfPairMax)
+    }
+    for query in queries {
+      if let id = oldest(in: try await query.get()) {
+        return CreateChatReply(chatId: id, created: false)
+      }
+    }
+    // Relations are looked up outside of the transaction, which would keep the members of groups
+    // from writing. A removal meanwhile does no harm: the access rules look at it with each message.
+    try await checkPair(people, and: other, isValidated: isValidated)
     return try await firestore.runTransaction { transaction in
       // The ranges of the queries are locked, so that of two requests at once the second finds the
-      // chat of the first. Groups of the two are left out by the first query; chats of old apps,
-      // without the field, are found by the second.
-      let queries = [ofPair.where("isGroupChat", .equal, false), ofPair]
+      // chat of the first.
       for query in queries {
-        let found = try await transaction.get(query.limit(Self.chatsOfPairMax))
-        guard let existing = oldest(in: found) else { continue }
-        if case .group(let id) = relation, existing["sharedGroupId"] != .string(id) {
-          try transaction.update(existing.reference, changes)
+        if let id = oldest(in: try await transaction.get(query)) {
+          return CreateChatReply(chatId: id, created: false)
         }
-        return CreateChatReply(chatId: existing.id, created: false)
       }
       let reference = chats.document()
-      let fields = Self.fields(of: reference, members: [uid, other], isGroup: false, name: nil)
-      try transaction.create(reference, fields.merging(changes) { $1 })
+      try transaction.create(
+        reference,
+        Self.fields(of: reference, members: [uid, other], isGroup: false, name: nil, by: uid)
+      )
       return CreateChatReply(chatId: reference.id, created: true)
     }
   }
 
-  private func oldest(in snapshot: QuerySnapshot) -> DocumentSnapshot? {
-    snapshot.filter { documents.read($0, as: Chat.self)?.value?.isOneToOne == true }.oldest
+  private func oldest(in snapshot: QuerySnapshot) -> String? {
+    snapshot.filter { documents.read($0, as: Chat.self)?.value?.isOneToOne == true }.oldest?.id
   }
 
-  /// Returns the id of a group that has both as members; nil if there is none.
-  private func sharedGroup(of uid: String, and other: String) async throws -> String? {
+  /// Throws if the first of the people may not begin a chat with another.
+  private func checkPair(
+    _ people: People,
+    and other: String,
+    isValidated: Bool
+  ) async throws {
+    // Nobody could write to this chat, at whatever percentage.
+    guard !people.areSeparated(from: other) else { throw ChatCreationError.relationshipNotFound }
+    guard isValidated else { return }
+    switch (people.role(people.first), people.role(other)) {
+    case (.trainer, .trainer): return
+    case (.client, .client):
+      guard try await sharesGroup(people.first, with: other) else {
+        throw ChatCreationError.groupNotShared
+      }
+    case (.trainer, .client), (.client, .trainer):
+      if people.hasContact(with: other) { return }
+      let trainer = people.role(other) == .trainer ? other : people.first
+      guard try await creatorsOfGroups(people.first, other).contains(trainer) else {
+        throw ChatCreationError.relationshipNotFound
+      }
+    default: throw ChatCreationError.relationshipNotFound
+    }
+  }
+
+  /// Returns true if a trainer who has both clients as contacts created a group of theirs.
+  private func sharesGroup(_ uid: String, with other: String) async throws -> Bool {
+    for creator in try await creatorsOfGroups(uid, other) where creator.isUserID {
+      let people = try await People([creator, uid, other], firestore, documents)
+      if people.role(creator) == .trainer,
+        people.hasContact(with: uid) && people.hasContact(with: other)
+      {
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Returns the uids of those who created the groups that have both as members.
+  private func creatorsOfGroups(_ uid: String, _ other: String) async throws -> Set<String> {
     async let own = groups(of: uid)
     let others = try await groups(of: other)
-    return try await own.intersection(others).min()
+    return Set(try await own.filter { others[$0.key] != nil }.values)
   }
 
-  /// Returns the ids of a user's groups.
+  /// Returns the ids of a user's groups with their creators.
   ///
-  /// Their documents are not read, because a group can have thousands of members.
-  private func groups(of uid: String) async throws -> Set<String> {
+  /// Groups older than `createdBy` join nobody. The members are not read, because a group can have
+  /// thousands.
+  private func groups(of uid: String) async throws -> [String: String] {
     let query = firestore.collection(Chat.collection).where("members", .arrayContains, uid)
       .where("isGroupChat", .equal, true)
-    return Set(try await query.select([]).limit(Self.groupsExaminedMax).get().map(\.id))
+    let snapshots = try await query.select(["createdBy"]).limit(Self.groupsExaminedMax).get()
+    return Dictionary(
+      snapshots.compactMap { snapshot in
+        guard case .string(let creator)? = snapshot["createdBy"] else { return nil }
+        return (snapshot.id, creator)
+      },
+      uniquingKeysWith: { first, _ in first }
+    )
   }
 
   // MARK: Groups
 
   /// Throws if the caller may not bring a member into a group.
   ///
-  /// A trainer may bring everybody; others bring a trainer only if they may talk to them. Otherwise
-  /// a group would be the way around the check for chats of two.
-  private func checkGroup(_ chat: RequestedChat, of uid: String) async throws {
-    let people = try await People([uid] + chat.others, firestore, documents, firestore.getAll)
-    for person in chat.members where !people.isKnown(person) {
-      throw ChatCreationError.userNotFound(person)
+  /// A trainer brings their contacts and other trainers, a client their trainers and the clients
+  /// with whom a group joins them. Otherwise a group would be the way around the check for chats of
+  /// two.
+  private func checkGroup(_ chat: RequestedChat, _ people: People) async throws {
+    let role = people.role(people.first)
+    let peers = chat.others.filter { role == .client && people.role($0) == .client }
+    guard peers.count <= Self.peersMax else {
+      throw ChatCreationError.invalid(
+        "A client's group has at most \(Self.peersMax) other clients."
+      )
     }
-    guard !people.isTrainer(uid) else { return }
     for other in chat.others {
-      let relation = try await people.relation(of: uid, to: other) {
-        try await sharedGroup(of: uid, and: other)
+      if people.hasContact(with: other) { continue }
+      switch (role, people.role(other)) {
+      case (.trainer, .trainer): continue
+      case (.client, .client):
+        guard try await sharesGroup(people.first, with: other) else {
+          throw ChatCreationError.groupNotShared
+        }
+      default: throw ChatCreationError.relationshipNotFound
       }
-      guard relation != .none else { throw ChatCreationError.relationshipNotFound }
     }
   }
 
-  private func group(_ chat: RequestedChat) async throws -> CreateChatReply {
+  private func group(_ chat: RequestedChat, by uid: String) async throws -> CreateChatReply {
     let chats = firestore.collection(Chat.collection)
     let reference = chat.id.map(chats.document) ?? chats.document()
     let fields = Self.fields(
       of: reference,
       members: chat.members,
       isGroup: true,
-      name: chat.name
+      name: chat.name,
+      by: uid
     )
     do {
       try await reference.create(fields)
@@ -139,12 +195,13 @@ public struct ChatCreator: Sendable {
     of reference: DocumentReference,
     members: [String],
     isGroup: Bool,
-    name: String?
+    name: String?,
+    by uid: String
   ) -> [String: FieldValue] {
     var fields: [String: FieldValue] = [
       "id": .value(reference.id), "members": .value(members), "isGroupChat": .value(isGroup),
       "lastMessage": "", "lastMessageTimestamp": .serverTimestamp,
-      "createdAt": .serverTimestamp, "updatedAt": .serverTimestamp,
+      "createdAt": .serverTimestamp, "updatedAt": .serverTimestamp, "createdBy": .value(uid),
     ]
     if let name { fields["groupName"] = .value(name) }
     return fields
@@ -154,6 +211,8 @@ public struct ChatCreator: Sendable {
   private static let chatsOfPairMax = 100
   /// The maximum number of a user's groups that are compared with another's.
   private static let groupsExaminedMax = 5000
+  /// The maximum number of clients that a client brings into a group; each costs some queries.
+  private static let peersMax = 100
 }
 
 /// The reason that a chat is not created.
@@ -164,8 +223,10 @@ public enum ChatCreationError: Error, Sendable, Hashable {
   case notMember
   /// There is no user with this uid.
   case userNotFound(String)
-  /// A trainer and a client in the chat are not joined by a contact or a group.
+  /// A trainer and a client in the chat are not joined, or one of them removed the other.
   case relationshipNotFound
+  /// No group joins two clients in the chat.
+  case groupNotShared
 }
 
 /// A valid request for a chat.
@@ -229,85 +290,61 @@ private struct RequestedChat {
   private static let requestIDBytesMax = 100
 }
 
-/// What decides whether people may talk to each other: their roles, contacts and removals.
-///
-/// The access rules decide in the same way about each message.
+/// What decides whether the first of some people may begin a chat with the others.
 private struct People {
-  enum Relation: Hashable {
-    /// Both are trainers, or both are clients.
-    case sameRole
-    case contact
-    /// Both are in the group with this id.
-    case group(String)
-    case none
-  }
-
+  /// The uid of the person with whom all others are compared.
+  let first: String
   private var users: [String: User] = [:]
-  /// The paths of the contacts and of the records of removals that exist.
+  /// The paths of the contacts and of the notes of removals that exist.
   private var paths: Set<String> = []
   private let firestore: Firestore
 
-  /// Reads what decides about the first of the people and all others.
-  init(
-    _ uids: [String],
-    _ firestore: Firestore,
-    _ documents: DocumentReader,
-    _ getAll: ([DocumentReference]) async throws -> [DocumentSnapshot]
-  ) async throws {
+  /// Reads the users, and the contacts and removals between the first and each other.
+  init(_ uids: [String], _ firestore: Firestore, _ documents: DocumentReader) async throws {
+    first = uids[0]
     self.firestore = firestore
     let collection = firestore.collection(User.collection)
-    for snapshot in try await Self.all(uids.map(collection.document), getAll) {
+    for snapshot in try await Self.all(uids.map(collection.document), firestore) {
       users[snapshot.id] = documents.read(snapshot, as: User.self)?.value
     }
-    guard let first = uids.first else { return }
-    let references = uids.dropFirst().flatMap { links(between: first, and: $0) }
-    paths = Set(try await Self.all(references, getAll).filter(\.exists).map(\.reference.path))
+    let references = uids.dropFirst().filter { users[$0] != nil }.flatMap { other in
+      [contact(other), removal(first, other), removal(other, first)].compactMap { $0 }
+    }
+    paths = Set(try await Self.all(references, firestore).filter(\.exists).map(\.reference.path))
   }
 
   private static func all(
     _ references: [DocumentReference],
-    _ getAll: ([DocumentReference]) async throws -> [DocumentSnapshot]
+    _ firestore: Firestore
   ) async throws -> [DocumentSnapshot] {
     var snapshots: [DocumentSnapshot] = []
     for start in stride(from: 0, to: references.count, by: batchSize) {
       let end = min(start + batchSize, references.count)
-      snapshots += try await getAll(Array(references[start..<end]))
+      snapshots += try await firestore.getAll(Array(references[start..<end]))
     }
     return snapshots
   }
 
   func isKnown(_ uid: String) -> Bool { users[uid] != nil }
 
-  func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
+  /// The role of a person; nil for an unknown one.
+  func role(_ uid: String) -> UserRole? { users[uid]?.effectiveRole }
 
-  /// Returns the relation of two people; `sharedGroup` is asked only if it matters.
-  func relation(
-    of uid: String,
-    to other: String,
-    sharedGroup: () async throws -> String?
-  ) async throws -> Relation {
-    guard let role = users[uid]?.effectiveRole, let otherRole = users[other]?.effectiveRole else {
-      return .none
-    }
-    if role == otherRole { return .sameRole }
-    let (trainer, client) = role == .trainer ? (uid, other) : (other, uid)
-    if paths.contains(contact(trainer, client).path) { return .contact }
-    // A trainer who has removed a client does not want to hear from them in another way.
-    guard !paths.contains(removal(trainer, client).path) else { return .none }
-    return try await sharedGroup().map(Relation.group) ?? .none
+  /// Returns true if the trainer of the pair has the client as a contact.
+  func hasContact(with other: String) -> Bool {
+    contact(other).map { paths.contains($0.path) } ?? false
   }
 
-  /// Returns the documents that join or separate a trainer and a client; none for equal roles.
-  private func links(between uid: String, and other: String) -> [DocumentReference] {
-    guard let role = users[uid]?.effectiveRole, let otherRole = users[other]?.effectiveRole,
-      role != otherRole
-    else { return [] }
-    let (trainer, client) = role == .trainer ? (uid, other) : (other, uid)
-    return [contact(trainer, client), removal(trainer, client)]
+  /// Returns true if one of the pair has removed the other, as the access rules see it.
+  func areSeparated(from other: String) -> Bool {
+    paths.contains(removal(first, other).path) || paths.contains(removal(other, first).path)
   }
 
-  private func contact(_ trainer: String, _ client: String) -> DocumentReference {
-    Client.reference(in: firestore, trainerID: trainer, clientID: client)
+  /// Returns the contact that would join a trainer and a client; nil for other pairs.
+  private func contact(_ other: String) -> DocumentReference? {
+    let (trainer, client) = role(first) == .trainer ? (first, other) : (other, first)
+    guard role(trainer) == .trainer, role(client) == .client else { return nil }
+    return Client.reference(in: firestore, trainerID: trainer, clientID: client)
   }
 
   private func removal(_ trainer: String, _ client: String) -> DocumentReference {

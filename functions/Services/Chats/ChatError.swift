@@ -4,6 +4,8 @@ public import Foundation
 public enum ChatError: Error, Sendable, Hashable {
   /// A trainer and a client are joined neither by a contact nor by a group.
   case relationshipNotFound
+  /// Two clients are in no group that joins them.
+  case groupNotShared
   case chatNotFound
   /// A member of a new chat is no user.
   case userNotFound
@@ -25,6 +27,7 @@ public enum ChatError: Error, Sendable, Hashable {
   public var text: String {
     switch self {
     case .relationshipNotFound: "This trainer hasn't added you yet"
+    case .groupNotShared: "You can message people you share a group with"
     case .chatNotFound: "Chat not found"
     case .userNotFound: "User not found"
     case .invalidName: "Please enter a valid name"

@@ -29,11 +29,10 @@ public struct ChatService: Sendable {
 
   /// Returns the id of a new chat, or of the one that two people have already.
   ///
-  /// The signed-in user is added automatically. While the check of relations is off, the other
-  /// members need not exist. Throws `ChatError`, in particular
+  /// The signed-in user is added automatically. Throws `ChatError`, in particular `userNotFound`,
   /// `relationshipNotFound` if a trainer and a client in it are joined neither by a contact nor by
-  /// a group. After `networkError` a group may exist; with the same `requestID`, a repeated call
-  /// returns it.
+  /// a group, and `groupNotShared` for two clients. After `networkError` a group may exist; with
+  /// the same `requestID`, a repeated call returns it.
   @discardableResult
   public func createChat(
     members: [String],
@@ -53,6 +52,8 @@ public struct ChatService: Sendable {
       return reply.chatId
     } catch let failure as CallFailure {
       throw switch failure.code {
+      case .failedPrecondition where failure.message == ChatError.groupNotShared.text:
+        ChatError.groupNotShared
       case .failedPrecondition: ChatError.relationshipNotFound
       case .invalidArgument: ChatError.invalid(failure.message)
       case .notFound: ChatError.userNotFound
