@@ -122,17 +122,17 @@ extension ServiceError {
 }
 
 extension AppFunctions {
-  /// Counts a user's call that may ask a model.
+  /// Counts a user's call among those of its kind.
   ///
   /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, when the user exceeds
   /// the limit of calls per minute.
-  func countCall(of uid: String) async throws {
+  func countCall(_ kind: CallLimit.Kind, of uid: String) async throws {
     guard uid.isUserID else {
       throw CallableError(.permissionDenied, "This uid is not valid for users of the app.")
     }
     do {
-      try await services.searchLimit.count(uid)
-    } catch let error as SearchLimitError {
+      try await services.callLimit.count(kind, of: uid)
+    } catch let error as CallLimitError {
       throw CallableError(.resourceExhausted, "Too many requests", retryAfter: error.retryAfter)
     }
   }

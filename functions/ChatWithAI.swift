@@ -18,7 +18,7 @@ extension AppFunctions {
     ) { request, stream in
       let uid = try request.requireUser()
       let question = try request.data.checked()
-      try await countCall(of: uid)
+      try await countCall(.assistant, of: uid)
       do {
         let answer = try await services.assistant.answer(
           .init(

@@ -10,7 +10,7 @@ extension AppFunctions {
   public var confirmAction: OnCall<ConfirmActionRequest, ChatWithAIReply.Action> {
     .init("confirmAction", callers: .users) { request in
       let uid = try request.requireUser()
-      try await countCall(of: uid)
+      try await countCall(.assistant, of: uid)
       do {
         let action = try await services.assistant.confirm(
           request.data.actionId,

@@ -10,7 +10,7 @@ extension AppFunctions {
   public var createChat: OnCall<CreateChatRequest, CreateChatReply> {
     .init("createChat", callers: .users) { request in
       let uid = try request.requireUser()
-      try await countCall(of: uid)
+      try await countCall(.chats, of: uid)
       do {
         let reply = try await services.chats.create(request.data, by: uid)
         request.logger.info(

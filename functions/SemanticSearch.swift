@@ -14,7 +14,7 @@ extension AppFunctions {
     .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
       let query = try request.data.checked()
-      try await countCall(of: uid)
+      try await countCall(.searches, of: uid)
       let found = try await services.search.search(
         query.query,
         as: uid,

@@ -17,7 +17,7 @@ extension AppFunctions {
       let uid = try request.requireUser()
       let chatID = try request.data.chatId.checkedID(of: "chat", "chatId")
       let messageID = try request.data.messageId.checkedID(of: "message", "messageId")
-      try await countCall(of: uid)
+      try await countCall(.quickActions, of: uid)
       let suggestion = try await assisting(request.logger) {
         try await services.quickActions.suggestReminder(from: messageID, in: chatID, for: uid)
       }

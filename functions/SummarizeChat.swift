@@ -15,7 +15,7 @@ extension AppFunctions {
     ) { request in
       let uid = try request.requireUser()
       let chatID = try request.data.chatId.checkedID(of: "chat", "chatId")
-      try await countCall(of: uid)
+      try await countCall(.quickActions, of: uid)
       let summary = try await assisting(request.logger) {
         try await services.quickActions.summarize(chatID, for: uid)
       }

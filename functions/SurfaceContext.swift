@@ -18,7 +18,7 @@ extension AppFunctions {
       guard SemanticSearchQuery.limits.contains(limit) else {
         throw CallableError(.invalidArgument, "limit must be from 1 to 50.")
       }
-      try await countCall(of: uid)
+      try await countCall(.quickActions, of: uid)
       let found = try await assisting(request.logger) {
         try await services.quickActions.related(to: messageID, in: chatID, for: uid, limit: limit)
       }

@@ -222,7 +222,7 @@ struct UsageLimitsTests {
   func simultaneousSearches() async throws {
     try await UsageFixture.run(limits: UsageLimits(searchesPerMinute: 3)) { fixture in
       let limits = (0..<4).map { _ in
-        SearchLimit(
+        CallLimit(
           firestore: fixture.suite.firestore,
           limits: UsageLimits(searchesPerMinute: 3),
           now: { [clock = fixture.suite.clock] in clock.now.date }
@@ -232,7 +232,7 @@ struct UsageLimitsTests {
         for number in 0..<20 {
           group.addTask {
             do {
-              try await limits[number % 4].count("carl")
+              try await limits[number % 4].count(.searches, of: "carl")
               return true
             } catch {
               return false
@@ -242,6 +242,23 @@ struct UsageLimitsTests {
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
       }
       #expect(made == 3)
+    }
+  }
+
+  @Test("Calls of one kind do not use up those of another")
+  func separateKinds() async throws {
+    try await UsageFixture.run { fixture in
+      let limit = CallLimit(
+        firestore: fixture.suite.firestore,
+        limits: UsageLimits(searchesPerMinute: 2),
+        now: { [clock = fixture.suite.clock] in clock.now.date }
+      )
+      for kind in CallLimit.Kind.allCases + CallLimit.Kind.allCases {
+        try await limit.count(kind, of: "carl")
+      }
+      for kind in CallLimit.Kind.allCases {
+        await #expect(throws: CallLimitError.self) { try await limit.count(kind, of: "carl") }
+      }
     }
   }
 

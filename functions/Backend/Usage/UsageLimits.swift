@@ -7,7 +7,7 @@ public struct UsageLimits: Sendable, Hashable {
   /// Calls of a model without a known price only count as tokens, so no other value than 0 stops
   /// them.
   public var dollarsPerDay: Double
-  /// The maximum number of searches per user and minute.
+  /// The maximum number of calls of each kind, such as searches, per user and minute.
   public var searchesPerMinute: Int
 
   /// Creates limits; the defaults suit a small app.
