@@ -1,6 +1,7 @@
 import FunctionsRuntime
 import FunctionsTesting
 import OpenAIStub
+import OutboundHTTP
 @testable import PsstFunctions
 import PsstModels
 @testable import PsstBackend
@@ -169,6 +170,35 @@ struct AssistantTests {
       let reply = try await fixture.ask("Who has a sore knee?")
       #expect(reply.sources.map(\.number) == [2, 3])
       #expect(reply.sources.last?.messageId == "m3")
+    }
+  }
+
+  @Test("A citation of no message is left out of the answer")
+  func unknownCitation() async throws {
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      try fixture.model.reply(ScriptedReply(content: "A knee [1], a hip [99], both [1, 7]."))
+      let reply = try await fixture.ask("Who has a sore knee?")
+      #expect(reply.reply == "A knee [1], a hip, both [1].")
+      #expect(reply.sources.map(\.number) == [1])
+    }
+  }
+
+  @Test("An answer that rests on a search by words is degraded", arguments: [true, false])
+  func searchedByWords(inTool: Bool) async throws {
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "My knee is sore")
+      fixture.vectors.breakDown("/query", .success(OutboundResponse(status: 503)))
+      if inTool {
+        try fixture.model.reply(
+          ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "knee"]))])
+        )
+      }
+      try fixture.model.reply(ScriptedReply(content: "Carl [1]."))
+      // Small talk is not searched for.
+      let reply = try await fixture.ask(inTool ? "Hello" : "Who has a sore knee?")
+      #expect(reply.reply == "Carl [1]." && reply.sources.map(\.messageId) == ["m1"])
+      #expect(reply.degraded && reply.note?.contains("words") == true)
     }
   }
 
@@ -526,6 +556,7 @@ struct AssistantTests {
 /// Psst's functions with a chat model and keyword search, without triggers on profiles.
 struct AssistantFixture: Sendable {
   let profiles: ProfileFixture
+  let vectors: ProviderStub
   var suite: FunctionsSuite { profiles.suite }
   var functions: AppFunctions { profiles.functions }
   var model: OpenAIModelStub { profiles.model }
@@ -558,7 +589,7 @@ struct AssistantFixture: Sendable {
       try await profiles.populate()
       try await profiles.contact("carl", of: "tina")
       try await suite.settle()
-      try await test(AssistantFixture(profiles: profiles))
+      try await test(AssistantFixture(profiles: profiles, vectors: vectors))
     }
   }
 

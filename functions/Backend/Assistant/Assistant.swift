@@ -134,13 +134,13 @@ public struct Assistant: Sendable {
     _ onEvent: @escaping @Sendable (Event) async throws -> Void
   ) async throws -> Answer {
     let earlier = try await recorded(turn.actionIDs)
-    let hits =
+    let found =
       SmallTalk.matches(question)
-      ? [] : try await search.search(question, as: caller.uid, limit: Self.hitsMax).hits
+      ? nil : try await search.search(question, as: caller.uid, limit: Self.hitsMax)
     var context = AssistantContext(
       question: question,
       earlierActions: earlier.map(\.record),
-      hits: hits,
+      hits: found?.hits ?? [],
       history: turn.history,
       summary: turn.conversation.summary,
       preferences: preferences,
@@ -171,12 +171,18 @@ public struct Assistant: Sendable {
             openChats: openChats,
             wasActedFor: earlier.contains { $0.record.status == .done }
           ),
-          sources: sources
+          sources: sources,
+          hasSearchedByWords: found?.failure != nil
         ),
         after: earlier,
         onEvent: onEvent
       )
-      let ending = try await run.end(of: AssistantLoop(context.turns(offering: offered)))
+      var ending = try await run.end(of: AssistantLoop(context.turns(offering: offered)))
+      ending.text = run.tools.sources.withoutUnknown(in: ending.text)
+      let limitations = [
+        ending.limitation, run.tools.hasSearchedByWords ? Self.searchedByWords : nil,
+      ]
+      .compactMap { $0 }
       return Answer(
         conversationID: turn.conversationID,
         text: ending.text,
@@ -185,7 +191,7 @@ public struct Assistant: Sendable {
         usage: summaryUsage + run.usage,
         // An answer without text does not come from the model.
         model: ending.text.isEmpty ? nil : model.name,
-        limitation: ending.limitation
+        limitation: limitations.isEmpty ? nil : limitations.joined(separator: " ")
       )
     } catch let failure as AnswerError where Self.isSearch(question) && !offered.isEmpty {
       return Answer(
@@ -199,6 +205,8 @@ public struct Assistant: Sendable {
       )
     }
   }
+
+  private static let searchedByWords = "Messages were searched by their words only."
 
   /// Stores an answer in its conversation and returns the answer that counts.
   ///

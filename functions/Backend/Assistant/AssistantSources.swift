@@ -20,8 +20,28 @@ struct AssistantSources: Sendable, Hashable {
 
   /// Returns the messages that a text cites, as in `[2]`, or all messages if it cites none.
   func cited(in text: String) -> [Assistant.Source] {
-    let numbers = Set(text.matches(of: #/\[(\d{1,3})\]/#).compactMap { Int($0.output.1) })
+    let numbers = Set(text.matches(of: Self.citation).flatMap { Self.numbers($0.output.1) })
     let cited = all.filter { numbers.contains($0.number) }
     return cited.isEmpty ? all : cited
+  }
+
+  /// Returns a text without the citations of messages that nobody found.
+  func withoutUnknown(in text: String) -> String {
+    text.replacing(Self.citation) { match -> String in
+      let numbers = Self.numbers(match.output.1)
+      let known = numbers.filter { (1..<all.count + 1).contains($0) }
+      guard known.count < numbers.count else { return String(match.output.0) }
+      let space = match.output.0.hasPrefix(" ") ? " " : ""
+      return known.isEmpty ? "" : "\(space)[\(known.map(String.init).joined(separator: ", "))]"
+    }
+  }
+
+  /// The numbers of one or more messages in brackets, as in `[2]` and `[1, 3]`.
+  private static var citation: Regex<(Substring, Substring)> {
+    #/ ?\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]/#
+  }
+
+  private static func numbers(_ citation: Substring) -> [Int] {
+    citation.split { !$0.isNumber }.compactMap { Int($0) }
   }
 }

@@ -20,6 +20,8 @@ struct AssistantTools: Sendable {
   private(set) var question: AssistantQuestion
   /// The messages that the answer can be based on, including those of searches.
   private(set) var sources: AssistantSources
+  /// True if a search behind the answer was by words, because the search by meaning failed.
+  private(set) var hasSearchedByWords: Bool
   /// The actions that this attempt recorded, by their commands.
   private var made: [Made: AssistantActions.Recorded] = [:]
   /// The number of positions that this attempt has used, by tool.
@@ -36,7 +38,8 @@ struct AssistantTools: Sendable {
     caller: AssistantCaller,
     turn: AssistantMemory.Turn,
     question: AssistantQuestion,
-    sources: AssistantSources
+    sources: AssistantSources,
+    hasSearchedByWords: Bool
   ) {
     self.actions = actions
     self.search = search
@@ -44,6 +47,7 @@ struct AssistantTools: Sendable {
     self.turn = turn
     self.question = question
     self.sources = sources
+    self.hasSearchedByWords = hasSearchedByWords
   }
 
   /// The maximum number of messages in a search's result for the model.
@@ -136,6 +140,7 @@ struct AssistantTools: Sendable {
     let query = input.query.prefix(bytesMax: 1000)
     guard query.contains(where: { !$0.isWhitespace }) else { return Self.wrong("query is blank") }
     let found = try await search.search(query, as: caller.uid, limit: Self.hitsMax)
+    hasSearchedByWords = hasSearchedByWords || found.failure != nil
     let messages = sources.add(found.hits).map { AssistantContext.Source($0, caller.zone) }
     return Outcome(result: ToolResult(text: Self.json(SearchReply(messages: messages))))
   }
