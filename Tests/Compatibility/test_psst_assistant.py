@@ -278,10 +278,11 @@ def test_a_proposal_to_a_client_who_was_removed_since_is_refused(world):
                   {"content": "Shall I send it?"})
     action, = world.gets("Write to Carl to rest")["actions"]
     world.db.document(f"contacts/{world.trainer}/clients/{world.client}").delete()
+    world.db.document(f"contacts/{world.trainer}/removed/{world.client}").set({"removedAt": START})
 
     settled = world.confirms(action["id"]).json()["result"]
     assert (settled["status"], settled["result"]) == (
-        "refused", "no contact joins the two people of this chat")
+        "refused", "one of the two people of this chat has removed the other")
     assert world.texts() == [INJURY]
 
 

@@ -370,14 +370,25 @@ struct AssistantTests {
       #expect(expired?.code == .failedPrecondition)
 
       let removed = try await fixture.proposed("Three")
-      try await fixture.suite.firestore.document("contacts/tina/clients/carl").delete()
+      try await fixture.put("contacts/tina/removed/carl", ["removedAt": .serverTimestamp])
       #expect(try await fixture.confirm(removed.id).status == .refused)
 
-      try await fixture.profiles.contact("carl", of: "tina")
+      try await fixture.suite.firestore.document("contacts/tina/removed/carl").delete()
       let gone = try await fixture.proposed("Four")
       try await fixture.suite.firestore.document("chats/c1").delete()
       #expect(try await fixture.confirm(gone.id).status == .refused)
       #expect(try await fixture.messages().isEmpty)
+    }
+  }
+
+  @Test("A message can go to each chat in which the caller may write, with or without a contact")
+  func withoutContact() async throws {
+    try await AssistantFixture.run { fixture in
+      try await fixture.suite.firestore.document("contacts/tina/clients/carl").delete()
+      let action = try await fixture.proposed("Hi")
+      #expect(try await fixture.confirm(action.id).status == .done)
+      try await fixture.put("contacts/carl/removed/tina", ["removedAt": .serverTimestamp])
+      #expect(try await fixture.proposed("Ho").status == .refused)
     }
   }
 
