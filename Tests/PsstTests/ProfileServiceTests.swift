@@ -1,4 +1,5 @@
 import FirestoreClient
+import Foundation
 import FunctionsTesting
 import PsstModels
 import Testing
@@ -204,7 +205,11 @@ struct CalendarServiceTests {
         type: .call
       )
       #expect(try await observed.next() == [late])
-      let early = try await calendar.addEvent(title: "Gym", from: Self.hour(2), to: Self.hour(3))
+      let early = try await calendar.addEvent(
+        title: "Gym",
+        from: Self.hour(2).date,
+        to: Self.hour(3).date
+      )
       #expect(try await observed.next() == [early, late])
       try await calendar.addEvent(title: "Later", from: Self.hour(24), to: Self.hour(25))
       #expect(
@@ -214,7 +219,7 @@ struct CalendarServiceTests {
       )
       try await calendar.updateEvent(early.id, title: "Run", from: Self.hour(7), to: Self.hour(8))
       try await calendar.setStatus(.completed, of: late.id)
-      let changed = try await calendar.getEvents(in: Self.hour(0)..<Self.hour(24))
+      let changed = try await calendar.getEvents(in: Self.hour(0).date..<Self.hour(24).date)
       #expect(changed.map(\.title) == ["Call", "Run"])
       #expect(changed.map(\.status) == [.completed, .scheduled])
       #expect(changed.map(\.clientId) == ["carl", nil])

@@ -23,14 +23,14 @@ public struct CalendarService: Sendable {
   /// Returns the events that start in a range of time, in the order of their start.
   ///
   /// Throws `CalendarError`.
-  public func getEvents(in range: Range<Timestamp>) async throws -> [CalendarEvent] {
+  public func getEvents<Time: PointInTime>(in range: Range<Time>) async throws -> [CalendarEvent] {
     try await CalendarError.mapping { events(in: try await query(range).get()) }
   }
 
   /// The events that start in a range of time, now and after every change.
   ///
   /// They are in the order of their start.
-  public func observeEvents(in range: Range<Timestamp>) -> Updates<[CalendarEvent]> {
+  public func observeEvents<Time: PointInTime>(in range: Range<Time>) -> Updates<[CalendarEvent]> {
     Updates(query(range).snapshots(), errors: CalendarError.self) { events(in: $0) }
   }
 
@@ -40,19 +40,19 @@ public struct CalendarService: Sendable {
   @discardableResult
   public func addEvent(
     title: String,
-    from start: Timestamp,
-    to end: Timestamp,
+    from start: some PointInTime,
+    to end: some PointInTime,
     with clientID: String? = nil,
     type: CalendarEvent.Kind = .training
   ) async throws -> CalendarEvent {
-    try Self.check(title, start, end)
+    try Self.check(title, start.timestamp, end.timestamp)
     let reference = collection.document()
     var event = CalendarEvent(
       trainerId: trainerID,
       clientId: clientID,
       title: title,
-      startTime: start,
-      endTime: end,
+      startTime: start.timestamp,
+      endTime: end.timestamp,
       eventType: type
     )
     event.id = reference.id
@@ -66,13 +66,16 @@ public struct CalendarService: Sendable {
   public func updateEvent(
     _ eventID: String,
     title: String,
-    from start: Timestamp,
-    to end: Timestamp
+    from start: some PointInTime,
+    to end: some PointInTime
   ) async throws {
-    try Self.check(title, start, end)
+    try Self.check(title, start.timestamp, end.timestamp)
     try await update(
       eventID,
-      ["title": .value(title), "startTime": .value(start), "endTime": .value(end)]
+      [
+        "title": .value(title), "startTime": .value(start.timestamp),
+        "endTime": .value(end.timestamp),
+      ]
     )
   }
 
@@ -109,9 +112,9 @@ public struct CalendarService: Sendable {
     return collection.document(eventID)
   }
 
-  private func query(_ range: Range<Timestamp>) -> DocumentQuery {
-    collection.where("startTime", .greaterThanOrEqual, range.lowerBound)
-      .where("startTime", .lessThan, range.upperBound)
+  private func query<Time: PointInTime>(_ range: Range<Time>) -> DocumentQuery {
+    collection.where("startTime", .greaterThanOrEqual, range.lowerBound.timestamp)
+      .where("startTime", .lessThan, range.upperBound.timestamp)
       .order(by: "startTime").limit(Self.eventsMax)
   }
 
