@@ -4,9 +4,10 @@ import PsstModels
 
 /// The messages of one sender that wait for their delivery.
 ///
-/// Each chat has its own order, and chats do not wait for each other. While a commit of a chat is on
-/// its way, the messages that come go together with the next one, so that none waits for a response
-/// to each message before. The server gives them the same time, and their ids keep the order.
+/// Each chat has its own order, and chats do not wait for each other. While a commit of a chat is
+/// on its way, the messages that come go together with the next one, so that none waits for a
+/// response to each message before. The server gives them the same time, and their ids keep the
+/// order.
 actor MessageQueue {
   /// The outcome of one attempt to deliver some messages, which are written all or not at all.
   enum Attempt: Sendable {

@@ -92,9 +92,9 @@ public final class AuthenticationService: Sendable {
 
   /// Makes an account and its user document, and signs the user in.
   ///
-  /// Throws `AuthenticationError`; `SignUpForm` has the same checks for a form. After `networkError`
-  /// the account may exist without the document; repeat the call with the same password to complete
-  /// it.
+  /// Throws `AuthenticationError`; `SignUpForm` has the same checks for a form. After
+  /// `networkError` the account may exist without the document; repeat the call with the same
+  /// password to complete it.
   @discardableResult
   public func signUp(
     email: String,
