@@ -57,7 +57,7 @@ public struct ChatCreator: Sendable {
       }
     }
     // Relations are looked up outside of the transaction, which would keep the members of groups
-    // from writing. A removal meanwhile does no harm: the access rules look at it with each message.
+    // from writing. A removal meanwhile does no harm: the rules look at it with each message.
     try await checkPair(people, and: other, isValidated: isValidated)
     return try await firestore.runTransaction { transaction in
       // The ranges of the queries are locked, so that of two requests at once the second finds the
