@@ -124,11 +124,15 @@ extension ServiceError {
 extension AppFunctions {
   /// Counts a user's call among those of its kind.
   ///
-  /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, when the user exceeds
-  /// the limit of calls per minute.
+  /// Throws `permission-denied` for a caller without a user document, such as an anonymous one, who
+  /// spends none of the app's money. Throws `resource-exhausted`, with `retryAfterSeconds` in its
+  /// details, when the user exceeds the limit of calls per minute.
   func countCall(_ kind: CallLimit.Kind, of uid: String) async throws {
     guard uid.isUserID else {
       throw CallableError(.permissionDenied, "This uid is not valid for users of the app.")
+    }
+    guard try await services.signUps.isComplete(uid) else {
+      throw CallableError(.permissionDenied, "Only users of the app may do this; sign up first.")
     }
     do {
       try await services.callLimit.count(kind, of: uid)

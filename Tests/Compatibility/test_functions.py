@@ -51,7 +51,7 @@ def test_a_message_becomes_a_vector_with_its_metadata(suite, chat):
     assert metadata["timestamp"] > 1_500_000_000_000
 
 
-def test_a_member_finds_the_message_and_a_stranger_does_not(suite, chat):
+def test_a_member_finds_the_message_and_a_stranger_does_not(suite, db, chat):
     query = {"query": f"sore knee {chat['suffix']}"}
 
     reply = suite.call("semanticSearch", query, token(chat["trainer"]))
@@ -60,6 +60,7 @@ def test_a_member_finds_the_message_and_a_stranger_does_not(suite, chat):
     assert [hit["messageId"] for hit in result["results"]] == [chat["message"]]
     assert result["provider"] == "lexical" and result["degraded"] is True
 
+    db.document("users/stranger").set({"displayName": "Stranger", "role": "client"})
     stranger = suite.call("semanticSearch", query, token("stranger"))
     assert stranger.json()["result"]["results"] == []
 
@@ -105,7 +106,8 @@ def test_credentials_are_checked(suite, headers, status, code):
     ("semanticSearch", {"query": "x"}, token("u")), ("migrateExistingChats", {}, "owner"),
     ("backfillEmbeddings", {}, "owner"),
 ])
-def test_keys_that_a_callable_does_not_know_are_ignored(suite, function, data, bearer):
+def test_keys_that_a_callable_does_not_know_are_ignored(suite, db, function, data, bearer):
+    db.document("users/u").set({"displayName": "U", "role": "client"})
     plain = suite.call(function, data, bearer)
     reply = suite.call(function, {**data, "more": {"deep": [1]}, "": None}, bearer)
 

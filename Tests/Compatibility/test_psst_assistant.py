@@ -61,7 +61,8 @@ class World:
         suffix = uuid.uuid4().hex[:8]
         self.trainer, self.client = f"tina-{suffix}", f"carl-{suffix}"
         self.chat = f"chat-{suffix}"
-        for uid, role in ((self.trainer, "trainer"), (self.client, "client")):
+        people = ((self.trainer, "trainer"), (self.client, "client"), ("somebody", "client"))
+        for uid, role in people:
             self.db.document(f"users/{uid}").set({
                 "id": uid, "uid": uid, "email": f"{uid}@psst.app", "displayName": uid.title(),
                 "role": role, "createdAt": START, "updatedAt": START})
@@ -324,6 +325,25 @@ def test_nobody_reads_or_continues_the_conversation_of_another(world):
             404, "NOT_FOUND", "There is no such conversation of yours.")
     assert world.suite.call("chatWithAI", {"message": QUESTION}).status_code == 401
     assert len(world.conversation(conversation)) == 2 and len(world.questions()) == 1
+
+
+def test_who_has_no_user_document_spends_nothing(world):
+    """Anonymous and half-made accounts are members of a chat at most by mistake."""
+    world.db.document(f"chats/{world.chat}").update(
+        {"members": [world.trainer, world.client, "ghost"]})
+    message = world.messages.document("m")
+    message.set({"id": "m", "text": INJURY, "senderID": world.client, "timestamp": START})
+    world.suite.settle()
+    asked = len(world.stub.journal())
+    for function, data in (
+            ("chatWithAI", {"message": QUESTION}), ("semanticSearch", {"query": "knee"}),
+            ("summarizeChat", {"chatId": world.chat}),
+            ("surfaceContext", {"chatId": world.chat, "messageId": "m"}),
+            ("suggestReminder", {"chatId": world.chat, "messageId": "m"})):
+        reply = world.suite.call(function, data, token("ghost"))
+        assert world.refusal(reply) == (
+            403, "PERMISSION_DENIED", "Only users of the app may do this; sign up first."), function
+    assert len(world.stub.journal()) == asked
 
 
 def test_one_who_is_not_in_the_chat_gets_none_of_its_messages(world):

@@ -53,8 +53,9 @@ def test_a_message_is_charged_to_its_sender_and_in_the_sum(suite, db, openai_stu
     assert days(db, trainer) == []
 
 
-def test_searches_beyond_the_limit_say_when_to_try_again(suite):
+def test_searches_beyond_the_limit_say_when_to_try_again(suite, db):
     caller = f"carla-{uuid.uuid4().hex[:8]}"
+    db.document(f"users/{caller}").set({"displayName": "Carla", "role": "client"})
     replies = [
         suite.call("semanticSearch", {"query": f"knee {number}"}, token(caller))
         for number in range(5)]

@@ -194,6 +194,7 @@ struct EmbedMessageTests {
       let stored = try #require(record.metadata["members"]?.strings)
       #expect(stored.count > 500 && members.starts(with: stored))
       for uid in [members[0], members[1499]] {
+        try await fixture.put("users/\(uid)", ["displayName": "Runner", "role": "client"])
         #expect(try await fixture.search("sore knee", as: uid).results.map(\.messageId) == ["m1"])
         let one = try await fixture.search("sore knee", as: uid, chatId: "g1")
         #expect(one.results.map(\.messageId) == ["m1"])
