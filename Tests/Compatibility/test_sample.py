@@ -176,13 +176,6 @@ def test_a_dead_event_succeeds_once_its_cause_is_corrected(filled):
     suite.settle()
 
 
-def test_an_unfinished_sign_up_is_looked_at_again(filled):
-    suite, _ = filled
-    waiting = event(suite, "pending", "removeUnfinishedSignUp")
-    assert waiting["document"] == "users/uma"
-    assert "did not succeed" in suite.cli("events", "show", waiting["id"]).stdout
-
-
 def test_a_second_run_changes_nothing(filled):
     suite, db = filled
 

@@ -7,6 +7,7 @@ import PsstModels
 import PsstBackend
 import PsstServices
 import Synchronization
+import Testing
 
 /// Psst's functions on users, its rules, and the service with which its app signs up users.
 struct AuthenticationFixture: Sendable {
@@ -106,6 +107,12 @@ struct AuthenticationFixture: Sendable {
     )
     guard let session = service.currentUser else { throw AuthenticationError.notAuthenticated }
     return session
+  }
+
+  /// Runs the schedule now.
+  func removeUnfinished() async throws {
+    let run = try await suite.runSchedule(functions.removeUnfinishedSignUp)
+    #expect(run.state == .succeeded)
   }
 
   func user(_ uid: String) async throws -> User? {

@@ -117,14 +117,6 @@ class Auth(Server):
             uid = accounts[error.get("index", 0)]["localId"]
             raise SuiteError(f"Auth did not take the account {uid}: {error.get('message')}")
 
-    def create(self, account):
-        """Creates an account, for which functions run; false if its uid exists already."""
-        status, answer = self.request("POST", self.path, account)
-        message = str(answer.get("error", {}).get("message", answer))
-        if status == 200 or message.startswith(("DUPLICATE_LOCAL_ID", "EMAIL_EXISTS")):
-            return status == 200
-        raise SuiteError(f"Auth did not create {account['localId']}: {message}")
-
 
 class Hub(Server):
     """The hub, through which triggers are switched off and events are awaited."""

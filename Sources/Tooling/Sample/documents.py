@@ -14,7 +14,6 @@ PASSWORD = "secret1"
 # Ids of documents that break the model on purpose, which readers tolerate.
 ODD = "odd-"
 FULL_CHAT = f"{ODD}full-chat"
-UNFINISHED = "uma"
 
 CATEGORIES = ["injuries", "goals", "equipment", "preferences", "travel", "stressFactors"]
 ITEMS_MAX = 6  # of a category in a profile

@@ -105,7 +105,6 @@ event_of() {
     python3 -c 'import json, sys; print(*[event["id"] for event in json.load(sys.stdin)][:1])'
 }
 dead=$(event_of dead recordContact)
-waiting=$(event_of pending removeUnfinishedSignUp)
 documents="http://$FIRESTORE_EMULATOR_HOST/v1/projects/$GCLOUD_PROJECT/databases/(default)/documents"
 
 cat <<END
@@ -139,16 +138,12 @@ In a second terminal:
 3. See what the migration would do: three contacts, and what it skips and why.
   hearth call migrateExistingChats --admin
 
-4. See why two events have not succeeded, and correct the causes.
+4. See why an event has not succeeded, and correct the cause.
    A chat of almost 1 MiB has no room for its last message. Without its notes it has:
   hearth events show $dead
   hearth logs recordContact --level error
   curl -sX PATCH -H 'Authorization: Bearer owner' -o /dev/null -d '{"fields": {}}' '$documents/chats/odd-full-chat?updateMask.fieldPaths=notes'
   hearth events retry $dead
-   Uma has an account but no document, so that it will be removed in an hour. Looked at again after
-   a minute, she has one:
-  hearth events show $waiting
-  curl -sX PATCH -H 'Authorization: Bearer owner' -o /dev/null -d '{"fields": {"displayName": {"stringValue": "Uma Novak"}, "role": {"stringValue": "client"}}}' '$documents/users/uma'
 
 5. Follow messages to what they caused, such as the reminder of two overlapping calls:
   hearth events list

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A sign-up makes the account and the user document. If the connection or the app ends between the
 /// two, a repeated sign-up with the same password completes it. Otherwise the backend removes the
-/// account after an hour, see `removeUnfinishedSignUp`.
+/// account after an hour.
 public final class AuthenticationService: Sendable {
   /// A signed-in user.
   public struct Session: Codable, Sendable, Hashable {
