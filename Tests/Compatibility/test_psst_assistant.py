@@ -246,7 +246,7 @@ def test_a_reminder_is_set_at_once(world):
 
 
 def test_a_message_is_sent_once_when_its_trainer_confirms_it(world):
-    world.answers(calls_tool("sendMessage", chatId=world.chat, text="Rest your knee."),
+    world.answers(calls_tool("sendMessage", client="Carl", chatId=None, text="Rest your knee."),
                   {"content": "Shall I send it?"})
     action, = world.gets("Write to Carl to rest")["actions"]
     assert (action["status"], world.texts()) == ("proposed", [INJURY])
@@ -265,7 +265,7 @@ def test_a_message_is_sent_once_when_its_trainer_confirms_it(world):
 
 
 def test_a_message_that_its_trainer_declines_is_not_sent(world):
-    world.answers(calls_tool("sendMessage", chatId=world.chat, text="Rest your knee."),
+    world.answers(calls_tool("sendMessage", client="Carl", chatId=None, text="Rest your knee."),
                   {"content": "Shall I send it?"})
     action, = world.gets("Write to Carl to rest")["actions"]
 
@@ -275,7 +275,7 @@ def test_a_message_that_its_trainer_declines_is_not_sent(world):
 
 
 def test_a_proposal_to_a_client_who_was_removed_since_is_refused(world):
-    world.answers(calls_tool("sendMessage", chatId=world.chat, text="Rest your knee."),
+    world.answers(calls_tool("sendMessage", client="Carl", chatId=None, text="Rest your knee."),
                   {"content": "Shall I send it?"})
     action, = world.gets("Write to Carl to rest")["actions"]
     world.db.document(f"contacts/{world.trainer}/clients/{world.client}").delete()

@@ -10,6 +10,11 @@ package struct StubScript: Sendable, Hashable, Codable {
   package var models: [String]?
   /// The only accepted API key; every key is accepted if this is nil.
   package var key: String?
+  /// The arguments of tools that a model words itself, such as the text of a message.
+  ///
+  /// If set, the book is closed: a reply must take all other texts in its tools' arguments from
+  /// the request, as a real model must. Replies that are `unchecked` may break this.
+  package var ownWords: [String]?
 
   /// Creates a script; members left out keep their current settings.
   package init(
@@ -17,13 +22,15 @@ package struct StubScript: Sendable, Hashable, Codable {
     rules: [Rule]? = nil,
     embeddings: StubEmbedding? = nil,
     models: [String]? = nil,
-    key: String? = nil
+    key: String? = nil,
+    ownWords: [String]? = nil
   ) {
     self.chat = chat
     self.rules = rules
     self.embeddings = embeddings
     self.models = models
     self.key = key
+    self.ownWords = ownWords
   }
 
   /// A reply to calls whose last user message contains certain text.
@@ -66,6 +73,23 @@ package struct StubScript: Sendable, Hashable, Codable {
     embeddings = other.embeddings ?? embeddings
     models = other.models ?? models
     key = other.key ?? key
+    ownWords = other.ownWords ?? ownWords
+  }
+
+  /// Throws if a reply uses a text that no model could know from the messages of the request.
+  func checkKnown(_ reply: ScriptedReply, in messages: JSON?) throws {
+    guard let ownWords, reply.unchecked != true else { return }
+    let known = (messages?.items ?? []).compactMap { message in
+      message["role"] == "assistant" ? nil : message["content"]?.text
+    }
+    for call in reply.toolCalls ?? [] {
+      for (name, value) in call.arguments.properties ?? [:] where !ownWords.contains(name) {
+        guard let text = value.text, !known.contains(where: { $0.contains(text) }) else { continue }
+        throw StubError.unscripted(
+          "\(call.name) is called with \(name) \"\(text)\", which stood in no prompt or result"
+        )
+      }
+    }
   }
 
   /// Removes and returns the reply for a call; nil if none is planned.

@@ -110,6 +110,7 @@ package struct StubState: Sendable {
         throw StubError.unscripted("no reply is scripted for this call; POST one to /stub/script")
       }
       try call.check(reply)
+      try script.checkKnown(reply, in: body["messages"])
       return ChatCompletion(
         id: id,
         call: call,

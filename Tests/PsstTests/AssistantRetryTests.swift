@@ -263,7 +263,7 @@ struct AssistantRetryTests {
   func renewedProposal() async throws {
     try await AssistantFixture.run { fixture in
       let send = ScriptedReply(toolCalls: [
-        .init("sendMessage", .object(["chatId": "c1", "text": "Hi"]))
+        .init("sendMessage", .object(["client": "Carl", "chatId": .null, "text": "Hi"]))
       ])
       try fixture.model.reply(send, send, ScriptedReply(content: "I propose it."))
       await #expect(throws: LostReply.self) {

@@ -92,7 +92,9 @@ struct AssistantTurnTests {
       let faults = FaultyFirestore(fixture.suite.firestore)
       try fixture.model.reply(
         ScriptedReply(
-          toolCalls: [.init("sendMessage", .object(["chatId": "c1", "text": "Hi"]))]
+          toolCalls: [
+            .init("sendMessage", .object(["client": "Carl", "chatId": .null, "text": "Hi"]))
+          ]
             + (fixture.reminder("Call Carl").toolCalls ?? [])
         )
       )
@@ -141,7 +143,7 @@ struct AssistantTurnTests {
     try await AssistantFixture.run { fixture in
       func send(_ text: String) -> ScriptedReply {
         ScriptedReply(toolCalls: [
-          .init("sendMessage", .object(["chatId": "c1", "text": .string(text)]))
+          .init("sendMessage", .object(["client": "Carl", "chatId": .null, "text": .string(text)]))
         ])
       }
       try fixture.model.reply(send("Carl, I quit"))
@@ -450,16 +452,19 @@ struct AssistantTurnTests {
     try await AssistantFixture.run { fixture in
       func statuses(_ client: String) async throws -> [AIAction.Status] {
         try fixture.model.reply(
-          ScriptedReply(toolCalls: [
-            .init(
-              "scheduleCall",
-              .object([
-                "clientId": .string(client), "title": "Call",
-                "startTime": .string(fixture.text(hours: 24)),
-                "endTime": .string(fixture.text(hours: 25)),
-              ])
-            )
-          ]),
+          ScriptedReply(
+            toolCalls: [
+              .init(
+                "scheduleCall",
+                .object([
+                  "client": .string(client), "title": "Call",
+                  "startTime": .string(fixture.text(hours: 24)),
+                  "endTime": .string(fixture.text(hours: 25)),
+                ])
+              )
+            ],
+            unchecked: true
+          ),
           ScriptedReply(content: "Yes.")
         )
         return try await fixture.ask("Schedule a call with Carl tomorrow").actions.map(\.status)

@@ -22,7 +22,10 @@ struct HostileTextTests {
   }
 
   private static func send(_ text: String, to chat: String = "c1") -> ScriptedReply.ToolCall {
-    .init("sendMessage", .object(["chatId": .string(chat), "text": .string(text)]))
+    .init(
+      "sendMessage",
+      .object(["client": .null, "chatId": .string(chat), "text": .string(text)])
+    )
   }
 
   private static func remind(_ text: String) -> ScriptedReply.ToolCall {
@@ -33,7 +36,7 @@ struct HostileTextTests {
     .init(
       "scheduleCall",
       .object([
-        "clientId": .string(client), "title": "Talk", "startTime": "2026-12-24T09:00",
+        "client": .string(client), "title": "Talk", "startTime": "2026-12-24T09:00",
         "endTime": "2026-12-24T10:00",
       ])
     )
@@ -96,7 +99,7 @@ struct HostileTextTests {
       "Call with negative length.",
       .init(
         "scheduleCall",
-        "{\"clientId\":\"carl\",\"title\":\"t\",\"startTime\":\"2026-12-24T10:00\",\"endTime\":\"2026-12-24T09:00\"}"
+        "{\"client\":\"carl\",\"title\":\"t\",\"startTime\":\"2026-12-24T10:00\",\"endTime\":\"2026-12-24T09:00\"}"
       )
     ),
     Attack(
@@ -181,7 +184,10 @@ struct HostileTextTests {
       try await fixture.put("users/tina/preferences/assistant", ["autoSend": true])
       // Names chosen by other users could be any word of a question.
       try await fixture.put("users/carl", ["displayName": "the", "role": "client"])
-      try fixture.model.reply(ScriptedReply(toolCalls: [call]), ScriptedReply(content: "Done."))
+      try fixture.model.reply(
+        ScriptedReply(toolCalls: [call], unchecked: true),
+        ScriptedReply(content: "Done.")
+      )
       let reply = try await fixture.ask(question)
       #expect(reply.actions.map(\.status) == [.proposed])
     }

@@ -42,9 +42,9 @@ def questions(sample):
         ("remind me tomorrow at 9 to ask carl about his knee", "setReminder",
          {"text": "Ask Carl about his knee", "dueDate": f"{tomorrow}T09:00"}),
         ("write to carl that we skip squats this week", "sendMessage",
-         {"chatId": "tina-carl", "text": "Hi Carl, we skip squats this week to rest your knee."}),
+         {"client": "Carl", "chatId": None, "text": "Hi Carl, we skip squats this week to rest your knee."}),
         ("put a call with dana into my calendar, tomorrow from 9:30 to 10:00", "scheduleCall",
-         {"clientId": "dana", "title": "Call with Dana", "startTime": f"{tomorrow}T09:30",
+         {"client": "Dana", "title": "Call with Dana", "startTime": f"{tomorrow}T09:30",
           "endTime": f"{tomorrow}T10:00"})]
     for question, name, arguments in tools:
         contains = f'"question":"{question}'

@@ -7,6 +7,8 @@
 /// everything is proposed.
 struct ActionRequest: Sendable {
   private let words: Set<String>
+  /// The words in the form in which names are compared.
+  private let nameWords: Set<String>
   private let kind: Kind?
 
   /// Reads a question.
@@ -14,6 +16,7 @@ struct ActionRequest: Sendable {
   /// A text that asks for information requests no action.
   init(_ question: String) {
     words = QueryWords.all(in: question)
+    nameWords = Set(NameWords.of(question))
     let isQuestion = question.contains { $0 == "?" || $0 == "？" }
     let isNegated = question.lowercased().contains("n't") || question.lowercased().contains("n’t")
     kind =
@@ -23,6 +26,9 @@ struct ActionRequest: Sendable {
 
   /// True if the question requests an action of any kind.
   var isRequest: Bool { kind != nil }
+
+  /// Returns true if the question requests an action of this kind.
+  func isRequest(for kind: Kind) -> Bool { kind == self.kind }
 
   /// Returns true if the question requests this kind of action.
   ///
@@ -40,14 +46,37 @@ struct ActionRequest: Sendable {
   /// At least one of them must be neither a frequent word nor a word of the request itself.
   func names(_ name: String) -> Bool {
     let all = QueryWords.all(in: name)
-    let telling = all.subtracting(LexicalEmbedding.frequentWords).filter { word in
-      !Self.makes.contains(word)
-        && !Kind.allCases.contains { kind in
-          kind.verbs.contains(word) || kind.nouns.contains { word.hasPrefix($0) }
-        }
-    }
+    let telling = all.subtracting(LexicalEmbedding.frequentWords).subtracting(Self.requestWords)
     return !telling.isEmpty && all.isSubset(of: words)
   }
+
+  /// Returns true if the question has a telling word of a name, or one that begins like it.
+  ///
+  /// The person may then be meant. Frequent words tell nothing, but as the first word of a name, as
+  /// in "Will Smith". Words of the request itself tell nothing either.
+  func mentions(_ name: String) -> Bool {
+    NameWords.of(name).enumerated().contains { index, word in
+      guard !Self.requestNameWords.contains(word), !(word.count == 1 && word.utf8.count == 1),
+        index == 0 || !NameWords.frequent.contains(word)
+      else { return false }
+      return nameWords.contains { asked in
+        if asked == word { return true }
+        guard min(asked.count, word.count) >= Self.stemLength,
+          !NameWords.frequent.contains(asked), !NameWords.frequent.contains(word)
+        else { return false }
+        return asked.hasPrefix(word) || word.hasPrefix(asked)
+      }
+    }
+  }
+
+  /// The number of letters from which a word can be short for a name.
+  private static let stemLength = 3
+  /// The words that make a request, with the plurals of the nouns.
+  private static let requestWords = Kind.allCases.reduce(into: makes) { words, kind in
+    words.formUnion(kind.verbs)
+    for noun in kind.nouns { words.formUnion([noun, noun + "s"]) }
+  }
+  private static let requestNameWords = Set(requestWords.flatMap(NameWords.of))
 
   /// The kinds of actions that a question can request, with the words that request them.
   enum Kind: Sendable, CaseIterable {

@@ -133,6 +133,9 @@ public struct Assistant: Sendable {
     _ deadline: AssistantDeadline,
     _ onEvent: @escaping @Sendable (Event) async throws -> Void
   ) async throws -> Answer {
+    var caller = caller
+    let user = try await firestore.collection(User.collection).document(caller.uid).get()
+    caller.isTrainer = documents.read(user, as: User.self)?.value?.effectiveRole == .trainer
     let earlier = try await recorded(turn.actionIDs)
     let found =
       SmallTalk.matches(question)
@@ -153,11 +156,10 @@ public struct Assistant: Sendable {
       let asking = AssistantModel(model, for: .user(caller.uid), until: deadline, on: clock)
       let summaryUsage = try await summarize(&context, turn, by: asking)
       let asks = ActionRequest(question)
-      let client = try await client(namedBy: asks, of: caller.uid)
-      var openChats: Set<DocumentReference> = []
-      if let client, preferences.autoSend == true {
-        openChats = try await chats(of: caller.uid, with: client)
-      }
+      let people =
+        caller.isTrainer && asks.isRequest
+        ? try await AssistantPeople(of: caller.uid, in: firestore, documents) : nil
+      let client = people?.client(namedBy: asks)
       var run = AssistantRun(
         model: asking,
         tools: AssistantTools(
@@ -167,10 +169,11 @@ public struct Assistant: Sendable {
           turn: turn,
           question: AssistantQuestion(
             asks: asks,
-            client: client,
-            openChats: openChats,
+            client: client?.id,
+            openChats: preferences.autoSend == true ? Set(client?.chats ?? []) : [],
             wasActedFor: earlier.contains { $0.record.status == .done }
           ),
+          people: people,
           sources: sources,
           hasSearchedByWords: found?.failure != nil
         ),

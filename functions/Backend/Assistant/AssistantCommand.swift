@@ -4,6 +4,15 @@ import PsstServices
 
 /// An action that an assistant takes in a user's name, decoded from a tool's arguments.
 protocol AssistantCommand: AssistantTool {
+  /// True if the tool's arguments name people.
+  static var namesPeople: Bool { get }
+
+  /// Creates a command from a tool's arguments, with the people whom they name.
+  ///
+  /// `people` is nil unless the arguments name people. Throws `UnresolvedNameError` if a name does
+  /// not refer to exactly one person, and `ActionRefusedError`.
+  init(_ arguments: Arguments, _ people: AssistantPeople?) throws
+
   /// Returns true if the question asks for exactly this action.
   ///
   /// The action is then carried out at once instead of only proposed.
@@ -29,7 +38,7 @@ protocol AssistantCommand: AssistantTool {
 /// A question, and the actions that may be taken for it at once.
 struct AssistantQuestion: Sendable {
   var asks: ActionRequest
-  /// The only client that the question names, as in the caller's contacts; nil otherwise.
+  /// The id of the only client whom the question names; nil otherwise.
   var client: String?
   /// The chats with `client` to which messages may be sent without confirmation.
   var openChats: Set<DocumentReference> = []
@@ -53,6 +62,8 @@ struct AssistantCaller: Sendable {
   var now: Timestamp
   /// The time zone of the user.
   var zone: AssistantZone
+  /// True if the user is a trainer, for whom the assistant can act.
+  var isTrainer = true
 }
 
 /// The reason that an action is not allowed, readable for the model and the caller.

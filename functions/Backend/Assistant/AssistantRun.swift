@@ -49,7 +49,7 @@ struct AssistantRun {
     let onEvent = onEvent
     let outcome = try await model.ask(
       turns,
-      tools: withTools ? try AssistantTools.descriptions() : []
+      tools: withTools ? try tools.descriptions() : []
     ) { text in
       try await onEvent(.text(text))
     }

@@ -22,6 +22,8 @@ struct AssistantTools: Sendable {
   private(set) var sources: AssistantSources
   /// True if a search behind the answer was by words, because the search by meaning failed.
   private(set) var hasSearchedByWords: Bool
+  /// The people of the caller; nil until they are needed.
+  private var people: AssistantPeople?
   /// The actions that this attempt recorded, by their commands.
   private var made: [Made: AssistantActions.Recorded] = [:]
   /// The number of positions that this attempt has used, by tool.
@@ -38,6 +40,7 @@ struct AssistantTools: Sendable {
     caller: AssistantCaller,
     turn: AssistantMemory.Turn,
     question: AssistantQuestion,
+    people: AssistantPeople?,
     sources: AssistantSources,
     hasSearchedByWords: Bool
   ) {
@@ -46,6 +49,7 @@ struct AssistantTools: Sendable {
     self.caller = caller
     self.turn = turn
     self.question = question
+    self.people = people
     self.sources = sources
     self.hasSearchedByWords = hasSearchedByWords
   }
@@ -60,16 +64,22 @@ struct AssistantTools: Sendable {
     var action: AssistantActions.Recorded?
   }
 
-  /// The descriptions of all tools for the model.
-  static func descriptions() throws -> [ToolDescription] {
-    try [Self.describe(SearchMessages.self)] + AssistantActions.commands.map { try describe($0) }
+  /// The tools that only read, for trainers.
+  private static let reading: [any AssistantTool.Type] = [
+    FindClients.self, GetProfile.self, GetCalendar.self, GetReminders.self,
+  ]
+
+  /// The descriptions of the caller's tools for the model; a client can only search.
+  func descriptions() throws -> [ToolDescription] {
+    let others = caller.isTrainer ? Self.reading + AssistantActions.commands : []
+    return try ([SearchMessages.self] + others).map { try Self.describe($0) }
   }
 
-  private static func describe(_ tool: any AssistantTool.Type) throws -> ToolDescription {
+  private static func describe<Tool: AssistantTool>(_ tool: Tool.Type) throws -> ToolDescription {
     ToolDescription(
       name: tool.name,
       summary: tool.summary,
-      input: try JSONType(of: tool, descriptions: tool.descriptions)
+      input: try JSONType(of: Tool.Arguments.self, descriptions: tool.descriptions)
     )
   }
 
@@ -81,12 +91,36 @@ struct AssistantTools: Sendable {
       switch call.name {
       case SearchMessages.name:
         return try await found(try Self.decode(SearchMessages.self, call.arguments))
+      case _ where !caller.isTrainer: return Self.wrong("there is no tool of this name")
+      case FindClients.name:
+        let input = try Self.decode(FindClients.self, call.arguments)
+        let people = try await loadedPeople()
+        let clients = input.name.map { people.clients(called: $0) } ?? people.clients
+        return Self.read(Self.json(AssistantReading.Clients(clients)))
+      case GetProfile.name:
+        let input = try Self.decode(GetProfile.self, call.arguments)
+        let client = try await loadedPeople().client(called: input.client)
+        return Self.read(try await reading.profile(of: client))
+      case GetCalendar.name:
+        let input = try Self.decode(GetCalendar.self, call.arguments)
+        return Self.read(try await reading.events(from: input.from))
+      case GetReminders.name:
+        let input = try Self.decode(GetReminders.self, call.arguments)
+        return Self.read(try await reading.reminders(about: input.about))
       default:
         guard let type = AssistantActions.commands.first(where: { $0.name == call.name }) else {
           return Self.wrong("there is no tool of this name")
         }
         return try await perform(type, call.arguments)
       }
+    } catch let error as UnresolvedNameError {
+      let reason =
+        error.candidates.isEmpty
+        ? "there is no such client among the caller's contacts"
+        : "several clients fit; nothing was done, name one by clientId"
+      return Self.read(Self.json(AssistantReading.Clients(error.candidates, error: reason)))
+    } catch let refusal as ActionRefusedError {
+      return Self.wrong(refusal.reason)
     } catch is DecodingError {
       return Self.wrong("the arguments are not as the tool's parameters say")
     }
@@ -96,7 +130,10 @@ struct AssistantTools: Sendable {
     _ type: Command.Type,
     _ arguments: String
   ) async throws -> Outcome {
-    let command = try Self.decode(type, arguments)
+    let command = try Command(
+      Self.decode(Command.Arguments.self, arguments),
+      Command.namesPeople ? try await loadedPeople() : nil
+    )
     let recorded = try await recorded(command)
     if recorded.action.status == .done { question.done.insert(Command.name) }
     let reply = ActionReply(
@@ -135,6 +172,19 @@ struct AssistantTools: Sendable {
       return recorded
     }
   }
+
+  private mutating func loadedPeople() async throws -> AssistantPeople {
+    if let people { return people }
+    let loaded = try await AssistantPeople(of: caller.uid, in: actions.firestore, actions.documents)
+    people = loaded
+    return loaded
+  }
+
+  private var reading: AssistantReading {
+    AssistantReading(firestore: actions.firestore, documents: actions.documents, caller: caller)
+  }
+
+  private static func read(_ json: String) -> Outcome { Outcome(result: ToolResult(text: json)) }
 
   private mutating func found(_ input: SearchMessages) async throws -> Outcome {
     let query = input.query.prefix(bytesMax: 1000)
@@ -179,6 +229,9 @@ struct AssistantTools: Sendable {
 
 /// A tool whose arguments are the properties of a type.
 protocol AssistantTool: Codable, Sendable {
+  /// The arguments as the model gives them.
+  associatedtype Arguments: Codable & Sendable = Self
+
   /// The tool's name, of at most 64 letters.
   static var name: String { get }
   /// The description of the tool for the model, with when to call it.
@@ -192,6 +245,6 @@ struct SearchMessages: AssistantTool {
   var query: String
 
   static let name = "searchMessages"
-  static let summary = "Finds messages of the trainer's chats by their meaning."
+  static let summary = "Finds messages of the user's chats by their meaning."
   static let descriptions = ["query": "What to look for, in the language of the chats"]
 }

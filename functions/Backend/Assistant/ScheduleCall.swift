@@ -14,9 +14,27 @@ struct ScheduleCall: AssistantCommand {
     trainer asks for it.
     """
   static let descriptions = [
-    "clientId": "The id of the client", "title": "A few words",
+    "client": "The client's name as in the question, or an id that findClients returned",
+    "title": "A few words",
     "startTime": "In the trainer's time, like 2026-05-01T09:00", "endTime": "Like startTime",
   ]
+  static let namesPeople = true
+
+  /// The arguments of the tool.
+  struct Arguments: Codable, Sendable {
+    var client: String
+    var title: String
+    var startTime: String
+    var endTime: String
+  }
+
+  init(_ arguments: Arguments, _ people: AssistantPeople?) throws {
+    clientId = try people?.client(called: arguments.client).id ?? ""
+    title = arguments.title
+    startTime = arguments.startTime
+    endTime = arguments.endTime
+  }
+
   private static let longest: Int64 = 24 * 3_600_000_000
 
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {

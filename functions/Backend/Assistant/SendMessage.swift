@@ -11,7 +11,33 @@ struct SendMessage: AssistantCommand {
     Proposes a message in the trainer's name to one of their chats; the trainer confirms it before \
     it is sent. Only when the trainer asks for a message.
     """
-  static let descriptions = ["chatId": "The id of the chat", "text": "The message"]
+  static let descriptions = [
+    "client": "The client's name as in the question, or an id that findClients returned; or null",
+    "chatId": "The id of another chat, such as a group, that a tool returned; or null",
+    "text": "The message",
+  ]
+  static let namesPeople = true
+
+  /// The arguments of the tool.
+  struct Arguments: Codable, Sendable {
+    var client: String?
+    var chatId: String?
+    var text: String
+  }
+
+  init(_ arguments: Arguments, _ people: AssistantPeople?) throws {
+    text = arguments.text
+    switch (arguments.client, arguments.chatId) {
+    case (nil, let chatID?): chatId = chatID
+    case (let name?, nil):
+      guard let chat = try people?.client(called: name).chats.first else {
+        throw ActionRefusedError("there is no chat with this client")
+      }
+      chatId = chat.id
+    default: throw ActionRefusedError("name either the client or the chat")
+    }
+  }
+
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
     question.allows(Self.name)
       && question.openChats.contains(

@@ -11,6 +11,17 @@ struct SetReminder: AssistantCommand {
   static let descriptions = [
     "text": "What to think of", "dueDate": "In the trainer's time, like 2026-05-01T09:00",
   ]
+  static let namesPeople = false
+
+  init(text: String, dueDate: String) {
+    self.text = text
+    self.dueDate = dueDate
+  }
+
+  init(_ arguments: SetReminder, _ people: AssistantPeople?) {
+    self = arguments
+  }
+
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
     question.allows(Self.name) && question.asks.requests(.reminder, with: text, share: 0.5)
   }
