@@ -84,44 +84,6 @@ extension DocumentWrite<Lenient<Message>> {
 }
 
 extension AppFunctions {
-  /// Runs a trigger's work and marks its failures as temporary or permanent.
-  ///
-  /// Of the many failures during one outage of a provider, only the first is logged for people.
-  func sortingFailures<Output>(
-    _ logger: Logger,
-    _ work: () async throws -> Output
-  ) async throws -> Output {
-    do {
-      return try await work()
-    } catch let error as ServiceError {
-      if error.isNews {
-        logger.log(
-          level: error.needsCorrection ? .error : .warning,
-          "Events wait for a provider",
-          metadata: ["reason": "\(error)"]
-        )
-      }
-      throw error.eventError
-    } catch let error as FirestoreError where error.code == .invalidArgument {
-      // For example, the document would be too large.
-      throw EventError.permanent("The database does not take what the chat asks for", cause: error)
-    }
-  }
-}
-
-extension ServiceError {
-  /// The error that an event's handler throws for this failure.
-  ///
-  /// An event is retried for as long as its provider has an outage. The delay is at least an hour
-  /// if only a person can correct the cause. At a daily limit the event waits until the next day.
-  var eventError: EventError {
-    guard isOutage else { return .permanent(message) }
-    let least: Duration = needsCorrection && circuit != .halfOpen ? .seconds(3600) : .zero
-    return .retry(after: max(least, retryAfter ?? .zero), message)
-  }
-}
-
-extension AppFunctions {
   /// Counts a user's call among those of its kind.
   ///
   /// Throws `permission-denied` for a caller without a user document, such as an anonymous one, who
@@ -137,19 +99,7 @@ extension AppFunctions {
     do {
       try await services.callLimit.count(kind, of: uid)
     } catch let error as CallLimitError {
-      throw CallableError(.resourceExhausted, "Too many requests", retryAfter: error.retryAfter)
+      throw error.callableError
     }
-  }
-}
-
-extension CallableError {
-  /// Creates a temporary failure with `retryAfterSeconds` in its details.
-  init(_ code: StatusCode, _ message: String, retryAfter: Duration) {
-    let seconds = max(1, Int((retryAfter / .seconds(1)).rounded(.up)))
-    self.init(
-      code,
-      "\(message); try again in \(seconds) \(seconds == 1 ? "second" : "seconds").",
-      details: ["retryAfterSeconds": seconds]
-    )
   }
 }

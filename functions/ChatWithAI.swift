@@ -19,8 +19,8 @@ extension AppFunctions {
       let uid = try request.requireUser()
       let question = try request.data.checked()
       try await countCall(.assistant, of: uid)
-      do {
-        let answer = try await services.assistant.answer(
+      let answer = try await answering(request.logger) {
+        try await services.assistant.answer(
           .init(
             uid: uid,
             text: question.message,
@@ -30,20 +30,17 @@ extension AppFunctions {
         ) { event in
           try await stream.send(ChatWithAIChunk(event))
         }
-        request.logger.info(
-          "Question answered",
-          metadata: [
-            "conversation.id": "\(answer.conversationID)",
-            "chat.model": "\(answer.model ?? "none")",
-            "sources": "\(answer.sources.count)", "actions": "\(answer.actions.count)",
-            "tokens.total": "\(answer.usage.totalTokens)",
-          ]
-        )
-        return ChatWithAIReply(answer)
-      } catch let failure as Assistant.AnswerError {
-        request.logger.warning("Question not answered", metadata: ["reason": "\(failure)"])
-        throw failure.callableError
       }
+      request.logger.info(
+        "Question answered",
+        metadata: [
+          "conversation.id": "\(answer.conversationID)",
+          "chat.model": "\(answer.model ?? "none")",
+          "sources": "\(answer.sources.count)", "actions": "\(answer.actions.count)",
+          "tokens.total": "\(answer.usage.totalTokens)",
+        ]
+      )
+      return ChatWithAIReply(answer)
     }
   }
 }

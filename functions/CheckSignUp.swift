@@ -5,10 +5,10 @@ import PsstServices
 extension AppFunctions {
   /// Checks the name of a new user before the account exists, and removes space around it.
   ///
-  /// Sign-ups without a name are left alone: the rules check the name in the user document. A sign-up
-  /// with a password and a name is how `AuthenticationService` makes accounts. It is marked, so that
-  /// `removeUnfinishedSignUp` removes such accounts only: Auth does not ask this function about
-  /// accounts that the Admin SDK makes or imports, nor about anonymous ones.
+  /// Sign-ups without a name are left alone: the rules check the name in the user document. A
+  /// sign-up with a password and a name is how `AuthenticationService` makes accounts. It is
+  /// marked, so that `removeUnfinishedSignUp` removes such accounts only: Auth does not ask this
+  /// function about accounts that the Admin SDK makes or imports, nor about anonymous ones.
   public var checkSignUp: BeforeUserCreated {
     .init("checkSignUp") { event in
       guard let given = event.user.displayName else { return nil }

@@ -11,39 +11,20 @@ extension AppFunctions {
     .init("confirmAction", callers: .users) { request in
       let uid = try request.requireUser()
       try await countCall(.assistant, of: uid)
-      do {
-        let action = try await services.assistant.confirm(
+      let action = try await answering(request.logger) {
+        try await services.assistant.confirm(
           request.data.actionId,
           accept: request.data.accept,
           by: uid
         )
-        request.logger.info(
-          "Action settled",
-          metadata: [
-            "action.id": "\(action.id)", "action.status": "\(action.record.status.rawValue)",
-          ]
-        )
-        return ChatWithAIReply.Action(id: action.id, action.record)
-      } catch let error as ConfirmationError {
-        throw error.callableError
       }
-    }
-  }
-}
-
-extension ConfirmationError {
-  fileprivate var callableError: CallableError {
-    switch self {
-    case .unknown: CallableError(.notFound, "There is no such proposal of yours.")
-    case .expired:
-      CallableError(.failedPrecondition, "The proposal has expired; ask for it again.")
-    case .targetChanged(let name):
-      CallableError(
-        .failedPrecondition,
-        "The proposal is for \(name) now; confirm it again if that is right."
+      request.logger.info(
+        "Action settled",
+        metadata: [
+          "action.id": "\(action.id)", "action.status": "\(action.record.status.rawValue)",
+        ]
       )
-    case .settled(let status):
-      CallableError(.failedPrecondition, "The proposal is \(status.rawValue) already.")
+      return ChatWithAIReply.Action(id: action.id, action.record)
     }
   }
 }

@@ -5,8 +5,8 @@ extension AppFunctions {
   /// Removes accounts whose sign-up in the app was not completed by a user document within an hour.
   ///
   /// Only sign-ups that ``checkSignUp`` has marked are looked at, and none whose account has custom
-  /// claims, which an administrator has given. A schedule does this because Cloud Run gets no events
-  /// of created users.
+  /// claims, which an administrator has given. A schedule does this because Cloud Run gets no
+  /// events of created users.
   public var removeUnfinishedSignUp: OnSchedule {
     .init(
       "removeUnfinishedSignUp",

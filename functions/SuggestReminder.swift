@@ -18,7 +18,7 @@ extension AppFunctions {
       let chatID = try request.data.chatId.checkedID(of: "chat", "chatId")
       let messageID = try request.data.messageId.checkedID(of: "message", "messageId")
       try await countCall(.quickActions, of: uid)
-      let suggestion = try await assisting(request.logger) {
+      let suggestion = try await answering(request.logger) {
         try await services.quickActions.suggestReminder(from: messageID, in: chatID, for: uid)
       }
       request.logger.info(

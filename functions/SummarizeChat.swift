@@ -16,7 +16,7 @@ extension AppFunctions {
       let uid = try request.requireUser()
       let chatID = try request.data.chatId.checkedID(of: "chat", "chatId")
       try await countCall(.quickActions, of: uid)
-      let summary = try await assisting(request.logger) {
+      let summary = try await answering(request.logger) {
         try await services.quickActions.summarize(chatID, for: uid)
       }
       request.logger.info(

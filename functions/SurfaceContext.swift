@@ -19,7 +19,7 @@ extension AppFunctions {
         throw CallableError(.invalidArgument, "limit must be from 1 to 50.")
       }
       try await countCall(.quickActions, of: uid)
-      let found = try await assisting(request.logger) {
+      let found = try await answering(request.logger) {
         try await services.quickActions.related(to: messageID, in: chatID, for: uid, limit: limit)
       }
       return reply(with: found, request.logger)
