@@ -35,6 +35,55 @@ struct AssistantRetryTests {
     }
   }
 
+  @Test("The tool calls of an answer are stored with it, bounded, and are not sent to a model")
+  func toolCalls() async throws {
+    try await AssistantFixture.run { fixture in
+      let long = String(repeating: "é", count: 3000)
+      try fixture.model.reply(
+        fixture.reminder("Ask about the sore knee"),
+        ScriptedReply(
+          toolCalls: [.init(long, .object(["text": .string(long)]))],
+          unchecked: true
+        ),
+        ScriptedReply(content: "I will remind you.")
+      )
+      let question = "Remind me to ask about the sore knee"
+      let first = try await fixture.ask(question, request: "r1")
+      let stored = try await fixture.stored("r1").data(as: AIMessage.self)
+      let calls = try #require(stored.compactMap(\.answer).first?.toolCalls)
+      #expect(calls.map(\.name) == ["setReminder", String(repeating: "é", count: 32)])
+      #expect(calls[0].arguments.contains("Ask about the sore knee"))
+      #expect(calls[0].arguments.contains("dueDate"))
+      #expect((1990...2000).contains(calls[1].arguments.utf8.count))
+      #expect(try await fixture.ask(question, request: "r1") == first)
+
+      try fixture.model.reply(ScriptedReply(content: "Yes."))
+      _ = try await fixture.ask("Good evening to you", in: "r1")
+      let turns = try fixture.requests().last?["messages"]?.items ?? []
+      #expect(turns.contains { $0["content"]?.text?.contains("I will remind you.") == true })
+      #expect(!turns.contains { $0["content"]?.text?.contains("dueDate") == true })
+      #expect(
+        try await fixture.stored("r1").data(as: AIMessage.self)
+          .compactMap(\.answer).contains { $0.toolCalls == nil }
+      )
+    }
+  }
+
+  @Test("An answer that was stored without its tool calls is still given again")
+  func answerWithoutToolCalls() async throws {
+    try await AssistantFixture.run { fixture in
+      let reminder = fixture.reminder("Ask about the sore knee")
+      try fixture.model.reply(reminder, ScriptedReply(content: "I will remind you."))
+      let question = "Remind me to ask about the sore knee"
+      let first = try await fixture.ask(question, request: "r1")
+      try await fixture.suite.firestore
+        .document("users/tina/ai_conversations/r1/messages/r1-answer")
+        .update(["answer.toolCalls": .delete])
+      #expect(try await fixture.ask(question, request: "r1") == first)
+      #expect(fixture.model.repliesLeft == 0)
+    }
+  }
+
   @Test("An answer that is given again has only the messages that its reader may read now")
   func sourcesNow() async throws {
     try await AssistantFixture.run { fixture in

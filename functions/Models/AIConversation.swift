@@ -94,6 +94,8 @@ public struct AIAnswer: Codable, Sendable, Hashable {
   public var sources: [Source]
   /// The ids of the actions that the assistant took or proposed, in order.
   public var actionIds: [String]
+  /// The tool calls of the attempt that answered, in order; nil if there were none.
+  public var toolCalls: [ToolCall]?
   /// The number of tokens that the model read.
   public var promptTokens: Int
   /// The number of tokens that the model wrote.
@@ -125,10 +127,30 @@ public struct AIAnswer: Codable, Sendable, Hashable {
     }
   }
 
+  /// A tool call of the model.
+  public struct ToolCall: Codable, Sendable, Hashable {
+    /// The name of the tool, of which at most 64 bytes are stored.
+    public var name: String
+    /// The arguments as the model wrote them, of which at most 2000 bytes are stored.
+    public var arguments: String
+
+    /// Creates a tool call with the beginnings of its name and its arguments.
+    public init(name: String, arguments: String) {
+      self.name = name.prefix(bytesMax: Self.nameBytesMax)
+      self.arguments = arguments.prefix(bytesMax: Self.argumentsBytesMax)
+    }
+
+    /// The length of the longest name that a provider accepts; a model can make up a longer one.
+    private static let nameBytesMax = 64
+    /// The size that keeps all calls of an answer far below the size limit of a document.
+    private static let argumentsBytesMax = 2000
+  }
+
   /// Creates the details of an answer.
   public init(
     sources: [Source],
     actionIds: [String],
+    toolCalls: [ToolCall]? = nil,
     promptTokens: Int,
     completionTokens: Int,
     model: String? = nil,
@@ -136,6 +158,7 @@ public struct AIAnswer: Codable, Sendable, Hashable {
   ) {
     self.sources = sources
     self.actionIds = actionIds
+    self.toolCalls = toolCalls
     self.promptTokens = promptTokens
     self.completionTokens = completionTokens
     self.model = model

@@ -50,6 +50,8 @@ extension Assistant {
     public var sources: [Source]
     /// The actions that were done, proposed, refused or failed.
     public var actions: [Action]
+    /// The tool calls of the attempt that answered, in order.
+    public var toolCalls: [AIAnswer.ToolCall] = []
     /// The tokens used by all calls of the model.
     public var usage: TokenUsage
     /// The name of the model; nil if no model answered.

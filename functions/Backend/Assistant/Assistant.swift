@@ -191,6 +191,7 @@ public struct Assistant: Sendable {
         text: ending.text,
         sources: run.tools.sources.cited(in: ending.text),
         actions: run.actions,
+        toolCalls: run.toolCalls,
         usage: summaryUsage + run.usage,
         // An answer without text does not come from the model.
         model: ending.text.isEmpty ? nil : model.name,
@@ -274,6 +275,7 @@ public struct Assistant: Sendable {
           .map { Source(number: source.number, hit: $0) }
       },
       actions: try await recorded(stored?.actionIds ?? []),
+      toolCalls: stored?.toolCalls ?? [],
       usage: TokenUsage(
         promptTokens: stored?.promptTokens ?? 0,
         completionTokens: stored?.completionTokens ?? 0
@@ -312,6 +314,7 @@ extension AIAnswer {
         )
       },
       actionIds: answer.actions.map(\.id),
+      toolCalls: answer.toolCalls.isEmpty ? nil : answer.toolCalls,
       promptTokens: answer.usage.promptTokens,
       completionTokens: answer.usage.completionTokens,
       model: answer.model,

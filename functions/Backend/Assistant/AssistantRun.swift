@@ -1,4 +1,5 @@
 import FirestoreClient
+import PsstModels
 
 /// The execution of one question's loop.
 ///
@@ -9,6 +10,8 @@ struct AssistantRun {
   let onEvent: @Sendable (Assistant.Event) async throws -> Void
   /// The actions that were done, proposed or refused so far, without duplicates.
   private(set) var actions: [Assistant.Action]
+  /// The tool calls made so far; a loop's limits bound their number.
+  private(set) var toolCalls: [AIAnswer.ToolCall] = []
   /// The tokens used so far.
   private(set) var usage = TokenUsage()
 
@@ -75,6 +78,7 @@ struct AssistantRun {
         loop.stop(for: .time)
         break
       }
+      toolCalls.append(AIAnswer.ToolCall(name: call.name, arguments: call.arguments))
       try await onEvent(.toolBegins(call.name))
       do {
         let outcome = try await tools.call(call)
