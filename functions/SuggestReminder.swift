@@ -3,11 +3,10 @@ import PsstBackend
 public import PsstServices
 
 extension AppFunctions {
-  /// Suggests a reminder for a message to a trainer, without writing it.
+  /// Suggests a reminder for a message to a trainer, who stores it by `confirmAction`.
   ///
   /// The model is asked only when the message or its sender's name has changed since the last call.
-  /// Callers who are not trainers get
-  /// `permission-denied`, and a chat of other users is `not-found`.
+  /// Callers who are not trainers get `permission-denied`, and a chat of other users is `not-found`.
   public var suggestReminder: OnCall<SuggestReminderRequest, SuggestReminderReply> {
     .init(
       "suggestReminder",
@@ -18,8 +17,16 @@ extension AppFunctions {
       let chatID = try request.data.chatId.checkedID(of: "chat", "chatId")
       let messageID = try request.data.messageId.checkedID(of: "message", "messageId")
       try await countCall(.quickActions, of: uid)
-      let suggestion = try await answering(request.logger) {
-        try await services.quickActions.suggestReminder(from: messageID, in: chatID, for: uid)
+      let (suggestion, actionID) = try await answering(request.logger) {
+        let suggestion = try await services.quickActions.suggestReminder(
+          from: messageID,
+          in: chatID,
+          for: uid
+        )
+        return (
+          suggestion,
+          try await services.assistant.propose(suggestion, from: messageID, in: chatID, to: uid)
+        )
       }
       request.logger.info(
         "Message looked at for a reminder",
@@ -29,7 +36,7 @@ extension AppFunctions {
           "tokens.total": "\(suggestion.usage.totalTokens)",
         ]
       )
-      return SuggestReminderReply(suggestion)
+      return SuggestReminderReply(suggestion, actionID: actionID)
     }
   }
 }

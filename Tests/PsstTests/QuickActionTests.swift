@@ -278,7 +278,7 @@ struct QuickActionTests {
 
   // MARK: Suggested reminders
 
-  @Test("A message suggests a reminder at a time of the caller's zone, and nothing is written")
+  @Test("A message suggests a reminder at a time of the caller's zone, and is only proposed")
   func suggestion() async throws {
     try await AssistantFixture.run { fixture in
       try await fixture.put("users/tina/preferences/assistant", ["timeZone": "America/New_York"])
@@ -294,7 +294,8 @@ struct QuickActionTests {
       let second = try await fixture.suggestion("m1")
       #expect(second.cached && second.reminder == first.reminder)
       #expect(try await fixture.suite.firestore.collection("reminders").get().isEmpty)
-      #expect(try await fixture.suite.firestore.collection("aiActions").get().isEmpty)
+      let actions = try await fixture.suite.firestore.collection("aiActions").get()
+      #expect(actions.map { $0["status"] } == [.string("proposed")])
 
       try await fixture.profiles.message("m1").update(["text": "Send it on Monday"])
       try fixture.suggest("Send Carl the plan on Monday", nil)
@@ -333,6 +334,51 @@ struct QuickActionTests {
       let later = try await fixture.suggestion("m1")
       let due = try #require(later.reminder?.dueDate)
       #expect(later.cached && due > fixture.suite.clock.now.microseconds / 1000)
+    }
+  }
+
+  @Test("A suggested reminder is stored once, when its trainer confirms it in time")
+  func confirmedSuggestion() async throws {
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "Please send me the plan")
+      try fixture.suggest("Send Carl the plan", fixture.text(hours: 1))
+      let id = try #require(try await fixture.suggestion("m1").reminder?.actionId)
+      try await fixture.suite.clock.advance(by: .seconds(601))
+      let expired = await #expect(throws: CallableError.self) { try await fixture.confirm(id) }
+      #expect(expired?.code == .failedPrecondition)
+
+      let cached = try await fixture.suggestion("m1")
+      #expect(cached.cached && cached.reminder?.actionId == id)
+      for uid in ["tom", "carl"] {
+        let error = await #expect(throws: CallableError.self) {
+          try await fixture.confirm(id, as: uid)
+        }
+        #expect(error?.code == .notFound)
+      }
+      #expect(try await fixture.reminders().isEmpty)
+      for _ in 1...2 { #expect(try await fixture.confirm(id).status == .done) }
+      #expect(try await fixture.suggestion("m1").reminder?.actionId == id)
+      #expect(try await fixture.confirm(id).status == .done)
+      let stored = try await fixture.suite.firestore.collection("reminders").get()
+        .data(as: Reminder.self)
+      #expect(stored.map(\.text) == ["Send Carl the plan"])
+      #expect(stored.map { $0.dueDate.microseconds / 1000 } == [cached.reminder?.dueDate])
+      #expect(stored.map(\.trainerId) == ["tina"])
+    }
+  }
+
+  @Test("A suggested reminder that was declined is not stored, but can be proposed again")
+  func declinedSuggestion() async throws {
+    try await AssistantFixture.run { fixture in
+      try await fixture.write("m1", "Please send me the plan")
+      try fixture.suggest("Send Carl the plan", nil)
+      let id = try #require(try await fixture.suggestion("m1").reminder?.actionId)
+      #expect(try await fixture.confirm(id, accept: false).status == .refused)
+      await #expect(throws: CallableError.self) { try await fixture.confirm(id) }
+      #expect(try await fixture.reminders().isEmpty)
+      #expect(try await fixture.suggestion("m1").reminder?.actionId == id)
+      #expect(try await fixture.confirm(id).status == .done)
+      #expect(try await fixture.reminders() == ["Send Carl the plan"])
     }
   }
 
@@ -384,7 +430,7 @@ struct QuickActionTests {
 
   // MARK: All quick actions
 
-  @Test("Hostile words are data, and a model that obeys them changes nothing but a text")
+  @Test("Hostile words are data, and a model that obeys them only words a text and a proposal")
   func hostile() async throws {
     try await AssistantFixture.run { fixture in
       let text = """
@@ -403,7 +449,8 @@ struct QuickActionTests {
       _ = try await fixture.context("m1")
       let after = try await fixture.suite.documents()
       let written = Set(after.filter { before[$0.key] != $0.value }.map(\.key))
-      #expect(written.allSatisfy { $0.hasPrefix("chats/c1/answers/") || $0.hasPrefix("usage/") })
+      let places = ["chats/c1/answers/", "usage/", "aiActions/"]
+      #expect(written.allSatisfy { path in places.contains { path.hasPrefix($0) } })
       for request in try fixture.requests() {
         let turns = request["messages"]?.items ?? []
         #expect(turns.first?["content"]?.text?.contains("ignore your rules") == false)

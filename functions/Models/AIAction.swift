@@ -4,7 +4,7 @@ public import FirestoreClient
 public struct AIAction: Codable, Sendable, Hashable {
   /// The id of the trainer who asked for the action.
   public var trainerId: String
-  /// The id of the conversation in which the action was requested.
+  /// The id of the conversation in which the action was requested; empty for a quick action.
   public var conversationId: String
   /// The name of the tool that the model called.
   public var action: String

@@ -116,6 +116,29 @@ public struct Assistant: Sendable {
     return Action(id: recorded.id, record: recorded.action)
   }
 
+  /// Proposes a suggested reminder and returns the action's id; nil if none can be proposed.
+  ///
+  /// The same suggestion has the same id, so its reminder is written at most once. Throws
+  /// `FirestoreError`.
+  public func propose(
+    _ suggestion: QuickActions.Suggestion,
+    from messageID: String,
+    in chatID: String,
+    to uid: String
+  ) async throws -> String? {
+    guard let text = suggestion.text, let dueDate = suggestion.dueDate else { return nil }
+    // The time is absolute, so the zone does not matter.
+    let caller = AssistantCaller(uid: uid, now: time, zone: AssistantZone(nil))
+    let id = ContentHash.of([uid, chatID, messageID, SetReminder.name, text])
+    let command = SetReminder(text: text, dueDate: "\(dueDate)")
+    do {
+      return try await actions.propose(command, id: id, for: caller).id
+    } catch is ActionRefusedError {
+      // The caller became a client, or the time has passed since the suggestion.
+      return nil
+    }
+  }
+
   /// The current time, in microseconds as in documents.
   private var time: Timestamp { Self.time(now()) }
 

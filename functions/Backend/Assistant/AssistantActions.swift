@@ -91,6 +91,41 @@ struct AssistantActions: Sendable {
     }
   }
 
+  /// Proposes a command outside of a conversation, and returns the action's record.
+  ///
+  /// `id` is the same each time the command is proposed. An action that was done stays as it is;
+  /// any other is proposed anew. Throws `ActionRefusedError` and `FirestoreError`.
+  func propose<Command: AssistantCommand>(
+    _ command: Command,
+    id: String,
+    for caller: AssistantCaller
+  ) async throws -> Recorded {
+    let parameters = try Self.parameters(of: command)
+    let reference = firestore.collection(AIAction.collection).document(id)
+    return try await firestore.runTransaction { transaction in
+      let stored = try await transaction.get(reference)
+      if stored.exists, let action = try stored.data(as: Lenient<AIAction>.self).value,
+        action.status == .done
+      {
+        return Recorded(id: id, action: action, isEarlier: true)
+      }
+      let reader = reader(transaction, caller)
+      try await command.check(caller, reader)
+      var action = AIAction(
+        trainerId: caller.uid,
+        conversationId: "",
+        action: Command.name,
+        parameters: parameters,
+        status: .proposed,
+        timestamp: caller.now,
+        expiresAt: Timestamp(microseconds: caller.now.microseconds + Self.confirmationTime)
+      )
+      action.targetName = try await command.targetName(reader)
+      try transaction.set(reference, action)
+      return Recorded(id: id, action: action)
+    }
+  }
+
   /// Carries out an action proposed to the caller, or declines it.
   ///
   /// An action that is no longer allowed is recorded as refused, with the reason. Repeating the

@@ -17,9 +17,9 @@ public struct ChatCreator: Sendable {
 
   /// Returns the chat that a request asks for, and creates it if necessary.
   ///
-  /// Two people have one chat outside groups: the oldest, even if both ask at the same moment. It is
-  /// returned whatever their relation is, because the access rules decide who may write to it. All
-  /// members must be users. While `relationship_validation_enabled` covers the caller, a new chat
+  /// Two people have one chat outside groups: the oldest, even if both ask at the same moment. It
+  /// is returned whatever their relation is, because the access rules decide who may write to it.
+  /// All members must be users. While `relationship_validation_enabled` covers the caller, a new chat
   /// needs a contact or a group that joins its members. Throws `ChatCreationError` and
   /// `FirestoreError`.
   public func create(_ request: CreateChatRequest, by uid: String) async throws -> CreateChatReply {

@@ -18,11 +18,15 @@ extension SummarizeChatReply {
 }
 
 extension SuggestReminderReply {
-  /// Creates the result for a suggestion.
-  public init(_ suggestion: QuickActions.Suggestion) {
+  /// Creates the result for a suggestion, with the id of the action that proposes it.
+  public init(_ suggestion: QuickActions.Suggestion, actionID: String?) {
     var reminder: Suggestion?
     if let text = suggestion.text, let due = suggestion.dueDate {
-      reminder = Suggestion(text: text, dueDate: due.microseconds / 1000)
+      reminder = Suggestion(
+        text: text,
+        dueDate: due.microseconds / 1000,
+        actionId: actionID
+      )
     }
     self.init(
       reminder: reminder,

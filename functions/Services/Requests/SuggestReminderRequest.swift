@@ -24,17 +24,23 @@ public struct SuggestReminderReply: Codable, Sendable, Hashable {
   /// The tokens used by this call.
   public var usage: ChatWithAIReply.Usage
 
-  /// A suggested reminder, not yet written.
+  /// A suggested reminder, not yet stored.
   public struct Suggestion: Codable, Sendable, Hashable {
     /// The text of the reminder.
     public var text: String
     /// The time of the reminder in milliseconds since 1970; later than now.
     public var dueDate: Int64
+    /// The id with which `confirmAction` stores the reminder, once, within ten minutes.
+    ///
+    /// Each call of `suggestReminder` extends the time. The id is null if the reminder cannot be
+    /// stored any more.
+    @Nullable public var actionId: String?
 
     /// Creates a suggestion.
-    public init(text: String, dueDate: Int64) {
+    public init(text: String, dueDate: Int64, actionId: String?) {
       self.text = text
       self.dueDate = dueDate
+      self.actionId = actionId
     }
   }
 
