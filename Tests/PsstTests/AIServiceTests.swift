@@ -291,6 +291,39 @@ struct AIServiceTests {
     }
   }
 
+  @Test("A proposal of the server is found by its trainer's app until it is settled")
+  func proposalOfServer() async throws {
+    try await AssistantFixture.run { fixture in
+      try fixture.suite.loadRules(file: PeopleFixture.rulesPath)
+      func service(_ uid: String) -> AIService {
+        AIService(
+          firestore: fixture.suite.firestore.acting(as: UnsignedTokens(uid: uid)),
+          uid: uid,
+          functions: CallableClient(
+            origin: "http://functions.test",
+            http: ScriptedHTTP(),
+            tokens: Tokens()
+          ),
+          now: { fixture.suite.clock.now.date }
+        )
+      }
+      let message = try await fixture.proposed("How is the knee?")
+      try await fixture.suite.clock.advance(by: .seconds(1))
+      try await fixture.write("m1", "Please send me the plan")
+      try fixture.suggest("Send Carl the plan", nil)
+      let reminder = try #require(try await fixture.suggestion("m1").reminder?.actionId)
+      let proposals = try await service("tina").proposals()
+      #expect(proposals.map(\.id) == [reminder, message.id])
+      #expect(proposals.last == message)
+      #expect(try await service("carl").proposals() == [])
+
+      _ = try await fixture.confirm(reminder)
+      #expect(try await service("tina").proposals() == [message])
+      try await fixture.suite.clock.advance(by: .seconds(601))
+      #expect(try await service("tina").proposals() == [])
+    }
+  }
+
   @Test("The user's conversations are listed and observed, and nobody else's")
   func conversations() async throws {
     try await PeopleFixture.run { fixture in

@@ -65,7 +65,8 @@ struct PeopleFixture: Sendable {
     }
   }
 
-  private static let rulesPath = URL(filePath: #filePath).deletingLastPathComponent()
+  /// The path of the project's access rules.
+  static let rulesPath = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../firestore.rules").standardizedFileURL.path
 
   /// Returns the services of a user's app.
