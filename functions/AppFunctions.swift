@@ -3,7 +3,7 @@ public import FunctionsRuntime
 import PsstModels
 public import PsstBackend
 
-/// The functions on messages and their chats.
+/// The functions of the app.
 ///
 /// Each function is declared in its own file.
 public struct AppFunctions: Sendable {

@@ -2,6 +2,7 @@ import FirestoreClient
 public import FunctionsRuntime
 import PsstBackend
 import PsstModels
+import PsstServices
 
 /// A request to cancel a session.
 public struct CancelSessionRequest: Codable, Sendable {
@@ -36,13 +37,13 @@ extension AppFunctions {
           throw CallableError(.failedPrecondition, "Only a session to come can be cancelled.")
         }
 
-        let name = try client.exists ? client.data(as: User.self).displayName : uid
+        let name = try client.exists ? client.data(as: User.self).displayName : ""
         try transaction.update(reference, ["status": "cancelled"])
         try transaction.set(
-          firestore.document("reminders/cancelled-\(trainerID)-\(eventID)"),
+          firestore.document("reminders/cancelled-\(ContentHash.of([trainerID, eventID]))"),
           Reminder(
             trainerId: trainerID,
-            text: "\(name) has cancelled: \(session.title)",
+            text: "\(name.isEmpty ? "A client" : name) has cancelled: \(session.title)",
             dueDate: session.startTime,
             createdBy: "ai"
           )

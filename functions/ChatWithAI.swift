@@ -4,7 +4,7 @@ import PsstBackend
 public import PsstServices
 
 extension AppFunctions {
-  /// Answers a trainer's question, and performs the actions that it asks for.
+  /// Answers a user's question, and performs the actions that a trainer asks for.
   ///
   /// Streams the model's words as they arrive, and the beginning and end of each tool call. Actions
   /// that address other people in the trainer's name are only proposed, unless the question itself

@@ -13,12 +13,23 @@ extension AppFunctions {
       schedule: "*/15 * * * *",
       options: .init(retry: true)
     ) { event in
+      var failures = 0
       for uid in try await services.signUps.due(at: event.scheduleTime) {
-        if try await !services.signUps.isComplete(uid) {
-          try await removeAccount(uid, event.logger)
+        do {
+          if try await !services.signUps.isComplete(uid) {
+            try await removeAccount(uid, event.logger)
+          }
+          try await services.signUps.end(uid)
+        } catch let error as AuthAdminError {
+          // One account must not keep the others.
+          failures += 1
+          event.logger.error(
+            "A sign-up cannot be looked at",
+            metadata: ["user": "\(uid)", "reason": "\(error)"]
+          )
         }
-        try await services.signUps.end(uid)
       }
+      if failures > 0 { throw EventError.retry(after: .zero, "\(failures) sign-ups failed") }
     }
   }
 

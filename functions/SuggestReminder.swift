@@ -6,7 +6,8 @@ extension AppFunctions {
   /// Suggests a reminder for a message to a trainer, who stores it by `confirmAction`.
   ///
   /// The model is asked only when the message or its sender's name has changed since the last call.
-  /// Callers who are not trainers get `permission-denied`, and a chat of other users is `not-found`.
+  /// Callers who are not trainers get `permission-denied`, and a chat of other users is
+  /// `not-found`.
   public var suggestReminder: OnCall<SuggestReminderRequest, SuggestReminderReply> {
     .init(
       "suggestReminder",

@@ -47,6 +47,27 @@ struct ActionRequestTests {
     }
   }
 
+  @Test(
+    "Words that turn the meaning round, and pictures, are not in the question's own words",
+    arguments: ["Rest, but not your knee", "Never rest your knee", "Rest your knee 🖕"]
+  )
+  func turnsMeaning(text: String) {
+    #expect(!ActionRequest("Tell Carl to rest his knee").requests(.message, with: text, share: 1))
+  }
+
+  @Test(
+    "Only who stands next to the verb is addressed",
+    arguments: [
+      ("Tell Carl to rest", true), ("Write a quick message to Carl: rest", true),
+      ("Schedule a call tomorrow at 9 with Carl", true), ("Vereinbare einen Anruf mit Carl", true),
+      ("Tell Dana that Carl is ill", false), ("Schedule a call with Dana about Carl", false),
+      ("Tell him that Carl is ill", false), ("Write to my wife: Carl is annoying", false),
+    ]
+  )
+  func addresses(question: String, isAddressed: Bool) {
+    #expect(ActionRequest(question).addresses("Carl") == isAddressed)
+  }
+
   @Test("Of what is asked for, the action has at least a share of words")
   func share() {
     let asks = ActionRequest("Remind me to ask Carl about his knee")

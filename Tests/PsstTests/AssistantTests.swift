@@ -396,7 +396,7 @@ struct AssistantTests {
   func autoSend() async throws {
     try await AssistantFixture.run { fixture in
       try await fixture.put("users/tina/preferences/assistant", ["autoSend": true])
-      #expect(try await fixture.proposed("Hi", question: "Write Hi to Carl").status == .done)
+      #expect(try await fixture.proposed("Hi", question: "Write to Carl: Hi").status == .done)
       #expect(try await fixture.messages().count == 1)
       #expect(
         try await fixture.proposed("Ho", question: "Write Ho to everyone").status == .proposed

@@ -215,6 +215,9 @@ struct CreateChatTests {
         await #expect(throws: ChatError.relationshipNotFound) {
           try await fixture.app(uid).chats.createChat(members: [other])
         }
+        await #expect(throws: ChatError.relationshipNotFound) {
+          try await fixture.app(uid).chats.createChat(members: [other], isGroup: true, name: "Door")
+        }
       }
       try await fixture.app("tina").contacts.addClient(email: "carl@psst.app")
       try await fixture.app("carl").chats.createChat(members: ["tina"])

@@ -7,6 +7,8 @@
 /// everything is proposed.
 struct ActionRequest: Sendable {
   private let words: Set<String>
+  /// The words after the verb of the request, in the form in which names are compared.
+  private let objectWords: [String]
   /// The words in the form in which names are compared.
   private let nameWords: Set<String>
   private let kind: Kind?
@@ -19,9 +21,13 @@ struct ActionRequest: Sendable {
     nameWords = Set(NameWords.of(question))
     let isQuestion = question.contains { $0 == "?" || $0 == "？" }
     let isNegated = question.lowercased().contains("n't") || question.lowercased().contains("n’t")
+    let spoken = question.lowercased().split { !$0.isLetter }.map { String($0) }
+    objectWords = NameWords.of(
+      spoken.drop { Self.courtesies.contains($0) }.dropFirst().joined(separator: " ")
+    )
     kind =
       isQuestion || isNegated || !words.isDisjoint(with: Self.negations)
-      ? nil : Self.request(question.lowercased().split { !$0.isLetter }.map { String($0) })
+      ? nil : Self.request(spoken)
   }
 
   /// True if the question requests an action of any kind.
@@ -36,7 +42,11 @@ struct ActionRequest: Sendable {
   /// `text`.
   func requests(_ kind: Kind, with text: String, share: Double) -> Bool {
     guard kind == self.kind else { return false }
-    let content = QueryWords.all(in: text).subtracting(LexicalEmbedding.frequentWords)
+    // A picture may say anything.
+    guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .otherSymbol })
+    else { return false }
+    let content = QueryWords.all(in: text)
+      .subtracting(LexicalEmbedding.frequentWords.subtracting(Self.negations))
     guard !content.isEmpty else { return false }
     return Double(content.intersection(words).count) >= share * Double(content.count)
   }
@@ -49,6 +59,28 @@ struct ActionRequest: Sendable {
     let telling = all.subtracting(LexicalEmbedding.frequentWords).subtracting(Self.requestWords)
     return !telling.isEmpty && all.isSubset(of: words)
   }
+
+  /// Returns true if the request is addressed to a name, which stands next to its verb.
+  ///
+  /// Between the two are only words such as "a call tomorrow with". In "Tell Dana that Carl is
+  /// ill", Carl is not addressed.
+  func addresses(_ name: String) -> Bool {
+    guard let word = objectWords.first(where: { !Self.connecting.contains($0) }) else {
+      return false
+    }
+    return NameWords.of(name).contains(word)
+  }
+
+  private static let connecting = Set(
+    [
+      "a", "an", "the", "to", "with", "for", "short", "quick", "brief", "note", "text", "on", "at",
+      "today", "tomorrow", "tonight", "next", "this", "week", "morning", "afternoon", "evening",
+      "am", "pm", "o", "clock", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+      "sunday", "mit", "an", "ein", "eine", "einen", "kurze", "kurzen", "morgen", "heute", "um",
+      "uhr", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag", "con",
+      "un", "una", "hoy", "mañana", "las", "la", "à", "avec", "une", "demain", "up", "out", "in",
+    ].flatMap(NameWords.of)
+  ).union(requestNameWords)
 
   /// Returns true if the question has a telling word of a name, or one that begins like it.
   ///

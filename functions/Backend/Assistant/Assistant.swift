@@ -180,7 +180,7 @@ public struct Assistant: Sendable {
       let summaryUsage = try await summarize(&context, turn, by: asking)
       let asks = ActionRequest(question)
       let people =
-        caller.isTrainer && asks.isRequest
+        caller.isTrainer && (asks.isRequest(for: .call) || asks.isRequest(for: .message))
         ? try await AssistantPeople(of: caller.uid, in: firestore, documents) : nil
       let client = people?.client(namedBy: asks)
       var run = AssistantRun(

@@ -15,14 +15,16 @@ struct AssistantPeople: Sendable {
 
   /// The clients, in the order of their names.
   private(set) var clients: [Person] = []
-  /// All names that other people and clients have, by the person's id.
+  /// The names of all people, by id.
   private var names: [String: [String]] = [:]
   private var groupNames: [String] = []
   /// False if there are more people or chats than were read.
   private var isComplete = true
 
-  /// The maximum number of contacts, of prospects and of chats that are read for a question.
+  /// The maximum numbers of contacts and of prospects that are read for a question.
   private static let documentsMax = 1000
+  /// The maximum number of chats, which may have 2000 members each.
+  private static let chatsMax = 300
 
   /// Reads the contacts, prospects and chats of a trainer.
   ///
@@ -34,9 +36,10 @@ struct AssistantPeople: Sendable {
     async let prospectSnapshots = contacts.collection(Prospect.collection).query
       .limit(Self.documentsMax).get()
     async let chatSnapshots = firestore.collection(Chat.collection)
-      .where("members", .arrayContains, uid).limit(Self.documentsMax).get()
+      .where("members", .arrayContains, uid).limit(Self.chatsMax).get()
     let (clients, prospects, chats) = try await (clientSnapshots, prospectSnapshots, chatSnapshots)
-    isComplete = [clients.count, prospects.count, chats.count].allSatisfy { $0 < Self.documentsMax }
+    isComplete =
+      max(clients.count, prospects.count) < Self.documentsMax && chats.count < Self.chatsMax
 
     var chatsByPartner: [String: [(chat: DocumentReference, time: Timestamp?)]] = [:]
     for snapshot in chats {
@@ -72,14 +75,17 @@ struct AssistantPeople: Sendable {
 
   /// Returns the only client whom a request names; nil otherwise.
   ///
-  /// The name is the one that the trainer gave. It does not count if another person, or for a
-  /// message a group, shares a telling word with the request, or if not all people are known.
+  /// The name is the one that the trainer gave, and the request is addressed to it. It does not
+  /// count if another person, or for a message a group, shares a telling word with the request, or
+  /// if not all people are known.
   func client(namedBy asks: ActionRequest) -> Person? {
     guard asks.isRequest, isComplete else { return nil }
     if asks.isRequest(for: .message), groupNames.contains(where: asks.mentions) { return nil }
     let mentioned = names.filter { $0.value.contains(where: asks.mentions) }
     guard mentioned.count == 1 else { return nil }
-    return clients.first { mentioned[$0.id] != nil && asks.names($0.name) }
+    return clients.first {
+      mentioned[$0.id] != nil && asks.names($0.name) && asks.addresses($0.name)
+    }
   }
 
   /// Returns the clients to whom a name or an id can refer.

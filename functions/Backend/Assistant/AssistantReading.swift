@@ -51,7 +51,7 @@ struct AssistantReading: Sendable {
   /// The maximum number of entries in a result.
   static let entriesMax = 20
   /// The maximum number of reminders that are read to find the next ones.
-  private static let remindersMax = 200
+  private static let documentsMax = 200
   /// The most bytes of one text in a result, as JSON.
   private static let textBytesMax = 300
 
@@ -113,17 +113,23 @@ struct AssistantReading: Sendable {
     return AssistantContext.json(Profile(client: person.name.asName, facts: facts))
   }
 
-  /// Returns the next events that are not cancelled; throws `ActionRefusedError` for no time.
+  /// Returns the events from a time on that are not cancelled, or those that end after now.
+  ///
+  /// Throws `ActionRefusedError` for a text that is no time, or a time of more than a year ago.
   func events(from text: String?) async throws -> String {
-    let start = try text.map { try caller.zone.time($0, named: "from", after: caller.now) }
+    let year: Int64 = 366 * 86_400_000_000
+    let longAgo = Timestamp(microseconds: caller.now.microseconds - year)
+    let start = try text.map { try caller.zone.time($0, named: "from", after: longAgo) }
+    // An event that has begun may go on.
+    let dayAgo = Timestamp(microseconds: caller.now.microseconds - 86_400_000_000)
     let events = try await firestore.collection(CalendarEvent.collection).document(caller.uid)
       .collection(CalendarEvent.events)
-      .where("startTime", .greaterThanOrEqual, start ?? caller.now)
-      .order(by: "startTime").limit(Self.entriesMax).get()
+      .where("startTime", .greaterThanOrEqual, start ?? dayAgo)
+      .order(by: "startTime").limit(Self.documentsMax).get()
     return AssistantContext.json([
       "events": events.compactMap { snapshot -> Event? in
         guard let event = documents.read(snapshot, as: CalendarEvent.self)?.value,
-          event.status != .cancelled
+          event.status != .cancelled, start != nil || event.endTime > caller.now
         else { return nil }
         return Event(
           title: Self.short(event.title),
@@ -131,7 +137,7 @@ struct AssistantReading: Sendable {
           endTime: caller.zone.text(event.endTime),
           clientId: event.clientId
         )
-      }
+      }.prefix(Self.entriesMax).map { $0 }
     ])
   }
 
@@ -139,10 +145,10 @@ struct AssistantReading: Sendable {
   func reminders(about text: String?) async throws -> String {
     let words = Set(NameWords.of(text ?? ""))
     let stored = try await firestore.collection(Reminder.collection)
-      .where("trainerId", .equal, caller.uid).limit(Self.remindersMax).get()
+      .where("trainerId", .equal, caller.uid).where("completed", .equal, false)
+      .order(by: "dueDate").limit(Self.documentsMax).get()
     let open = try stored.compactMap { try $0.data(as: Lenient<Reminder>.self).value }
-      .filter { !$0.completed && words.isSubset(of: NameWords.of($0.text)) }
-      .sorted { $0.dueDate < $1.dueDate }
+      .filter { words.isSubset(of: NameWords.of($0.text)) }
     return AssistantContext.json([
       "reminders": open.prefix(Self.entriesMax).map { reminder in
         Due(text: Self.short(reminder.text), dueDate: caller.zone.text(reminder.dueDate))

@@ -19,9 +19,10 @@ public struct ChatCreator: Sendable {
   ///
   /// Two people have one chat outside groups: the oldest, even if both ask at the same moment. It
   /// is returned whatever their relation is, because the access rules decide who may write to it.
-  /// All members must be users. While `relationship_validation_enabled` covers the caller, a new chat
-  /// needs a contact or a group that joins its members. Throws `ChatCreationError` and
-  /// `FirestoreError`.
+  /// All members must be users, and none may have removed the caller or be removed by them.
+  ///
+  /// While `relationship_validation_enabled` covers the caller, a new chat needs a contact or a
+  /// group that joins its members. Throws `ChatCreationError` and `FirestoreError`.
   public func create(_ request: CreateChatRequest, by uid: String) async throws -> CreateChatReply {
     let chat = try RequestedChat(request, by: uid)
     let people = try await People([uid] + chat.others, firestore, documents)
@@ -31,6 +32,9 @@ public struct ChatCreator: Sendable {
     let isValidated = try await flags.isOn(.relationshipValidation, for: uid)
     guard chat.isGroup else {
       return try await pairChat(people, and: chat.others[0], isValidated: isValidated)
+    }
+    for other in chat.others where people.areSeparated(from: other) {
+      throw ChatCreationError.relationshipNotFound
     }
     if isValidated { try await checkGroup(chat, people) }
     return try await group(chat, by: uid)

@@ -7,7 +7,7 @@ struct MessageAccess: Sendable {
 
   /// Returns true if a user may write a message in a chat now.
   ///
-  /// A member may, unless the chat is that of two people of whom one has removed the other. Throws
+  /// A member may, unless the chat has two members of whom one has removed the other. Throws
   /// `FirestoreError`.
   func mayWrite(
     _ uid: String,
@@ -15,7 +15,8 @@ struct MessageAccess: Sendable {
     _ transaction: Transaction
   ) async throws -> Bool {
     guard chat.members.contains(uid) else { return false }
-    guard chat.isOneToOne, let other = chat.members.first(where: { $0 != uid }) else { return true }
+    let others = Set(chat.members).subtracting([uid])
+    guard others.count == 1, let other = others.first, other.isDocumentID else { return true }
     let notes = [(uid, other), (other, uid)].map { trainer, client in
       Client.removalReference(in: firestore, trainerID: trainer, clientID: client)
     }

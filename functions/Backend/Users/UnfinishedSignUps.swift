@@ -51,7 +51,7 @@ public struct UnfinishedSignUps: Sendable {
   }
 
   private static let collection = "signUps"
-  /// The app makes the document right after the account; a user who repeats the sign-up has an hour.
+  /// The app makes the document right after the account; who repeats the sign-up has an hour.
   private static let graceMicroseconds: Int64 = 3_600_000_000
   /// As many accounts as one run removes within its time limit.
   private static let dueMax = 500

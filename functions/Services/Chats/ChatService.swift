@@ -108,14 +108,17 @@ public struct ChatService: Sendable {
   /// Returns the people with whom the user may begin a chat, by name.
   ///
   /// A trainer gets their clients, and the trainers in their chats. A client gets their trainers,
-  /// and the clients in groups that a trainer made. The last 100 chats and 1000 clients count. A
-  /// trainer may also begin a chat with any other trainer, whom `getUserByEmail` finds. A client
-  /// cannot read whose contact they are, so `createChat` may still refuse. Throws `ChatError`.
+  /// and the clients in groups that a trainer made. The last 100 chats, their first 2000 members
+  /// and the last 1000 clients count. A trainer may also begin a chat with any other trainer, whom
+  /// `getUserByEmail` finds. A client cannot read whose contact they are, so `createChat` may still
+  /// refuse. Throws `ChatError`.
   public func getPeople() async throws -> [User] {
     try await ChatError.mapping {
       let user = try await users.getUser(uid)
       let chats = try await fetchChats()
-      let members = try await users.getUsers(Set(chats.flatMap(\.members)))
+      let members = try await users.getUsers(
+        Set(chats.lazy.flatMap(\.members).prefix(Self.membersMax))
+      )
       func isTrainer(_ id: String?) -> Bool {
         id.flatMap { members[$0]?.effectiveRole } == .trainer
       }
@@ -130,7 +133,9 @@ public struct ChatService: Sendable {
           ids.formUnion(chat.members.filter { $0 == creator || !isTrainer($0) })
         }
       }
-      let people = try await users.getUsers(ids.subtracting([uid])).values
+      let people = try await users.getUsers(
+        Set(ids.subtracting([uid]).prefix(Self.membersMax))
+      ).values
       let named = people.map { (name: ContactSearch.folded($0.displayName), user: $0) }
       return named.sorted { ($0.name, $0.user.id) < ($1.name, $1.user.id) }.map(\.user)
     }
@@ -142,6 +147,8 @@ public struct ChatService: Sendable {
   }
 
   private static let clientsMax = 1000
+  /// The maximum number of members that are looked at; a group may have 2000.
+  private static let membersMax = 2000
 
   // MARK: Names
 

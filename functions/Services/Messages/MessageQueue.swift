@@ -221,7 +221,7 @@ actor MessageQueue {
     var singles = 0
     while !Task.isCancelled {
       let waiting = messages.lazy.filter { $0.chatId == chatID && $0.failure == nil }
-      let batch = Array(waiting.prefix(singles > 0 ? 1 : Self.batchMax))
+      let batch = Self.batch(of: waiting.prefix(singles > 0 ? 1 : Self.batchMax))
       guard let message = batch.first else { break }
       let attempt = await deliver(batch)
       if batch.count > 1, attempt.dividesBatch {
@@ -254,6 +254,18 @@ actor MessageQueue {
     lanes.remove(chatID)
   }
 
+  /// Returns the first message, and the next ones while together they are short.
+  private static func batch(of waiting: some Sequence<QueuedMessage>) -> [QueuedMessage] {
+    var batch: [QueuedMessage] = []
+    var bytes = 0
+    for message in waiting {
+      bytes += message.text.utf8.count
+      guard batch.isEmpty || bytes <= batchBytesMax else { break }
+      batch.append(message)
+    }
+    return batch
+  }
+
   private func settle(_ message: QueuedMessage, deliveredAt time: Timestamp?) {
     if let time, messages.contains(where: { $0.id == message.id }) {
       delivered = delivered.suffix(Self.deliveredMax - 1) + [(message, time)]
@@ -281,6 +293,8 @@ actor MessageQueue {
   private static let messagesOfChatMax = 500
   /// The maximum number of messages in one commit, few enough for a slow connection.
   private static let batchMax = 20
+  /// As many bytes of text as a slow line carries within the time limit of a call.
+  private static let batchBytesMax = 40_000
   /// The number of delivered messages that are kept until the server's snapshots show them.
   private static let deliveredMax = 100
   /// The number of mistakes of the server after which a message counts as refused.

@@ -234,8 +234,8 @@ public struct MessageService: Sendable {
   /// Firestore cannot ask for messages without a reader, so this is the number of all messages less
   /// those that the user wrote or has read. No message is read; the price grows with the length of
   /// the chat, by two reads for each 1000 messages. Messages that arrive between the two counts are
-  /// unread. For who joins a group, what was said before counts, and so does a message whose
-  /// readers are malformed. Throws `MessageError`.
+  /// unread. For a new member of a group, earlier messages count, too, and so do malformed
+  /// messages. Throws `MessageError`.
   public func unreadCount(in chatID: String) async throws -> Int {
     try await MessageError.mapping {
       let known = try await collection(chatID)
@@ -261,7 +261,7 @@ public struct MessageService: Sendable {
     }
   }
 
-  /// A message whose readers are malformed cannot be marked.
+  /// A malformed message cannot be marked: its readers may be what is malformed.
   private func isUnread(_ message: Message) -> Bool {
     message.senderID != uid && !message.readBy.contains(uid) && message.unreadable.isEmpty
   }

@@ -18,14 +18,16 @@ public struct ReminderService: Sendable {
     self.documents = documents
   }
 
-  /// Returns the reminders that are not completed, those due first first.
+  /// Returns the reminders that are not completed, in the order of their due dates.
   ///
   /// Throws `ReminderError`.
   public func getReminders() async throws -> [Reminder] {
     try await ReminderError.mapping { reminders(in: try await openReminders.get()) }
   }
 
-  /// The reminders that are not completed, now and after every change, those due first first.
+  /// The reminders that are not completed, now and after every change.
+  ///
+  /// They are in the order of their due dates.
   public func observeReminders() -> Updates<[Reminder]> {
     Updates(openReminders.snapshots(), errors: ReminderError.self) { reminders(in: $0) }
   }

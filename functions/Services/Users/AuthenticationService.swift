@@ -202,7 +202,10 @@ public final class AuthenticationService: Sendable {
 
   private func signedIn(email: String, password: String) async throws -> Session {
     session(
-      of: try await server.send("signInWithPassword", ["email": email, "password": password])
+      of: try await server.send(
+        "signInWithPassword",
+        ["email": EmailAddress(email)?.typed ?? email, "password": password]
+      )
     )
   }
 
@@ -216,7 +219,7 @@ public final class AuthenticationService: Sendable {
     do {
       let _: AuthenticationServer.Nothing = try await server.send(
         "sendOobCode",
-        ["requestType": "PASSWORD_RESET", "email": email]
+        ["requestType": "PASSWORD_RESET", "email": EmailAddress(email)?.typed ?? email]
       )
     } catch AuthenticationError.wrongCredentials {
       return

@@ -237,6 +237,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     do {
       try context.pipeline.syncOperations.withUnsafeTransportIfAvailable {
         (socket: NIOBSDSocket.Handle) in
+        // It fails only if the worker has closed the connection, whose end then arrives anyway.
         _ = shutdown(socket, Int32(SHUT_RD))
       }
     } catch {
