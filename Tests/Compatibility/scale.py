@@ -1,7 +1,8 @@
-"""Runs migrateExistingChats and backfillEmbeddings over a large database and kills them on the way.
+"""Times the app's requests on a large database, and kills its migration and backfill on the way.
 
     make scale                        1 000 trainers, 10 000 users, 100 000 messages; release build
     .build/venv/bin/python Tests/Compatibility/scale.py --part 0.1 --configuration debug
+    .build/venv/bin/python Tests/Compatibility/scale.py --part 10 --only speeds
 
 Prints one line a step: the time, and the most memory that server and worker had during it. Exits
 with 1 when something is lost, doubled or written by a run that had nothing to do.

@@ -94,7 +94,7 @@ struct AssistantActions: Sendable {
   /// Proposes a command outside of a conversation, and returns the action's record.
   ///
   /// `id` is the same each time the command is proposed. An action that was done stays as it is;
-  /// any other is proposed anew. Throws `ActionRefusedError` and `FirestoreError`.
+  /// any other is proposed again. Throws `ActionRefusedError` and `FirestoreError`.
   func propose<Command: AssistantCommand>(
     _ command: Command,
     id: String,
