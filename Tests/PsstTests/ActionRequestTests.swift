@@ -53,6 +53,8 @@ struct ActionRequestTests {
   )
   func turnsMeaning(text: String) {
     #expect(!ActionRequest("Tell Carl to rest his knee").requests(.message, with: text, share: 1))
+    let own = ActionRequest("Tell Carl to rest his knee 🏋️")
+    #expect(own.requests(.message, with: "Rest your knee 🏋️", share: 1))
   }
 
   @Test(

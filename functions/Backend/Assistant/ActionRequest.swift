@@ -11,6 +11,7 @@ struct ActionRequest: Sendable {
   private let objectWords: [String]
   /// The words in the form in which names are compared.
   private let nameWords: Set<String>
+  private let pictures: Set<Unicode.Scalar>
   private let kind: Kind?
 
   /// Reads a question.
@@ -19,6 +20,7 @@ struct ActionRequest: Sendable {
   init(_ question: String) {
     words = QueryWords.all(in: question)
     nameWords = Set(NameWords.of(question))
+    pictures = Self.pictures(in: question)
     let isQuestion = question.contains { $0 == "?" || $0 == "？" }
     let isNegated = question.lowercased().contains("n't") || question.lowercased().contains("n’t")
     let spoken = question.lowercased().split { !$0.isLetter }.map { String($0) }
@@ -43,12 +45,15 @@ struct ActionRequest: Sendable {
   func requests(_ kind: Kind, with text: String, share: Double) -> Bool {
     guard kind == self.kind else { return false }
     // A picture may say anything.
-    guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .otherSymbol })
-    else { return false }
+    guard Self.pictures(in: text).isSubset(of: pictures) else { return false }
     let content = QueryWords.all(in: text)
       .subtracting(LexicalEmbedding.frequentWords.subtracting(Self.negations))
     guard !content.isEmpty else { return false }
     return Double(content.intersection(words).count) >= share * Double(content.count)
+  }
+
+  private static func pictures(in text: String) -> Set<Unicode.Scalar> {
+    Set(text.unicodeScalars.filter { $0.properties.generalCategory == .otherSymbol })
   }
 
   /// Returns true if the question contains all words of a name.
