@@ -172,6 +172,30 @@ struct HTTP2ConnectionTests {
     #expect(rest.contains { $0.type == HTTP2FrameType.headers && $0.flags & 1 == 1 })
   }
 
+  @Test("Data that a larger window lets through comes after the settings' acknowledgment")
+  func acknowledgedWindows() throws {
+    let peer = try Peer.connected(settings: [HTTP2Setting(id: 4, value: 10)])
+    try peer.open(1)
+    let stream = try #require(peer.calls.first?.stream)
+    stream.write(ByteBuffer(repeating: 7, count: 30))
+    stream.flush()
+    _ = try peer.take()
+    try peer.send {
+      $0.writeSettings([HTTP2Setting(id: 4, value: 1000), HTTP2Setting(id: 4, value: 15)])
+    }
+    let larger = try peer.take()
+    try peer.send { $0.writeSettings([HTTP2Setting(id: 4, value: 5)]) }
+    let smaller = try peer.take()
+    try peer.send { $0.writeWindowUpdate(stream: 1, increment: 20) }
+    let rest = try peer.take()
+
+    // Of two values in one frame only the last one counts.
+    #expect(larger.map(\.type) == [HTTP2FrameType.settings, HTTP2FrameType.data])
+    #expect(larger.last?.payload.readableBytes == 5)
+    #expect(smaller.map(\.type) == [HTTP2FrameType.settings])
+    #expect(rest.map(\.payload.readableBytes) == [10])
+  }
+
   @Test("The connection's window is shared, and streams that wait for it go on in turn")
   func connectionWindow() throws {
     let peer = try Peer.connected(settings: [HTTP2Setting(id: 4, value: 1_000_000)])

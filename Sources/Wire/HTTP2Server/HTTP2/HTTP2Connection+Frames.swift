@@ -17,9 +17,7 @@ extension HTTP2Connection {
     case .windowUpdate(let id, let increment):
       try receiveWindowUpdate(id, increment)
     case .settings(let settings):
-      try countControl()
-      try apply(settings)
-      output.writeSettingsAcknowledgement()
+      try receiveSettings(settings)
     case .ping(let bytes):
       try countControl()
       guard pings.admits(at: .now()) else {
@@ -163,6 +161,16 @@ extension HTTP2Connection {
     resume(stream)
   }
 
+  private func receiveSettings(_ settings: [HTTP2Setting]) throws(HTTP2ConnectionError) {
+    try countControl()
+    let windowBefore = streamSendWindow
+    try apply(settings)
+    output.writeSettingsAcknowledgement()
+    // After the acknowledgment, because a client counts by its earlier window until it reads that.
+    guard streamSendWindow > windowBefore else { return }
+    for stream in Array(streams.values) { resume(stream) }
+  }
+
   private func apply(_ settings: [HTTP2Setting]) throws(HTTP2ConnectionError) {
     for setting in settings {
       switch setting.id {
@@ -186,8 +194,6 @@ extension HTTP2Connection {
       stream.sendWindow += change
       guard stream.sendWindow <= HTTP2Size.windowMax else { throw Self.windowOverflow }
     }
-    guard change > 0 else { return }
-    for stream in Array(streams.values) { resume(stream) }
   }
 
   /// Throws for a frame on a stream that the client has not opened.
