@@ -142,6 +142,7 @@ func modules() -> [Target] {
     module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
     module("OutboundHTTP", in: "Sources/Author", ["CCurl", "LibC", "StatusCodes"]),
     module("Manifests", in: "Sources/Values"),
+    module("DatabaseModel", in: "Sources/Values", ["JSONText"]),
     module(
       "HTTPMessages",
       in: "Sources/Wire",
@@ -192,6 +193,11 @@ func modules() -> [Target] {
       ["Cryptography", "DocumentModel", "FlowControl", "Identifiers", "JSONText", "LinearRegex"]
     ),
     module(
+      "DatabaseRules",
+      in: "emulator/Database",
+      ["DatabaseModel", "Identity", "JSONText", "LinearRegex"]
+    ),
+    module(
       "HTTPSupport",
       in: "Sources/Wire",
       [
@@ -238,6 +244,15 @@ func modules() -> [Target] {
       ]
     ),
     module(
+      "DatabaseTree",
+      in: "emulator/Database",
+      [
+        "Cryptography", "DatabaseModel", "DatabaseRules", "DocumentModel", "EventLog", "Events",
+        "FlowControl", "Identifiers", "Identity", "InvocationContext", "StatusCodes",
+        "StorageEngine", "DequeModule", "Logging", "ServiceLifecycle",
+      ]
+    ),
+    module(
       "AuthAccounts",
       in: "emulator/Auth",
       [
@@ -273,6 +288,15 @@ func modules() -> [Target] {
         "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
         "InvocationContext", "JSONText", "JSONTranscoding", "QueryEngine", "SecurityRules",
         "StatusCodes", "WebChannel", "HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "SwiftProtobuf",
+      ]
+    ),
+    module(
+      "RealtimeDatabaseEmulator",
+      in: "emulator/Database",
+      [
+        "DatabaseModel", "DatabaseRules", "DatabaseTree", "FlowControl", "HTTPMessages",
+        "HTTPSupport", "Identifiers", "Identity", "InvocationContext", "JSONText", "StatusCodes",
+        "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOWebSocket", "ServiceLifecycle",
       ]
     ),
     module(
@@ -574,6 +598,9 @@ func testTargets() -> [Target] {
       and: ["DiskSimulation"]
     ),
     tests("CryptographyTests"),
+    tests("DatabaseModelTests"),
+    tests("DatabaseRulesTests"),
+    tests("DatabaseTreeTests"),
     tests("DataExportTests", and: ["EventLog", "Identity", "Logging", "QueryEngine"]),
     tests("DeploymentTests", and: ["HTTPMessages", "HTTPTypes", "Invocation", "NIOCore"]),
     tests("DocumentModelTests"),
@@ -619,6 +646,7 @@ func testTargets() -> [Target] {
     ),
     tests("ProductionPlanTests"),
     tests("QueryEngineTests", and: ["QueryModel"]),
+    tests("RealtimeDatabaseEmulatorTests", and: ["NIOEmbedded", "StorageEngine"]),
     tests("SchedulesTests"),
     tests(
       "SecurityRulesTests",
@@ -657,6 +685,7 @@ func products() -> [String: String] {
     "NIOHTTP1": "swift-nio",
     "NIOHTTP2": "swift-nio-http2",
     "NIOPosix": "swift-nio",
+    "NIOWebSocket": "swift-nio",
     "ServiceLifecycle": "swift-service-lifecycle",
     "Subprocess": "swift-subprocess",
     "SwiftProtobuf": "swift-protobuf",

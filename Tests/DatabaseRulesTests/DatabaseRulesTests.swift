@@ -1,0 +1,2 @@
+@testable import DatabaseRules
+import Testing

@@ -1,0 +1,2 @@
+@testable import DatabaseTree
+import Testing

@@ -1,0 +1,2 @@
+@testable import RealtimeDatabaseEmulator
+import Testing

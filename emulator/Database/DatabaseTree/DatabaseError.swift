@@ -1,0 +1,25 @@
+/// An error that a client of the Realtime Database sees.
+package struct DatabaseError: Error, Hashable {
+  package var kind: Kind
+  /// The text that production answers.
+  package var message: String
+
+  package enum Kind: Sendable, Hashable {
+    case permissionDenied
+    /// The condition of a write does not hold.
+    case stale
+    /// The rules lack an index for a query.
+    case missingIndex
+    case invalid
+    case tooBig
+    case unavailable
+  }
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  package static let permissionDenied = DatabaseError(.permissionDenied, "Permission denied")
+  package static let stale = DatabaseError(.stale, "Transaction hash does not match")
+}
