@@ -19,6 +19,12 @@ package struct DatabaseInput: Sendable, Hashable {
     package var path: DatabasePath
     package var isPriority: Bool
     package var value: ServerValue
+
+    package init(path: DatabasePath, isPriority: Bool, value: ServerValue) {
+      self.path = path
+      self.isPriority = isPriority
+      self.value = value
+    }
   }
 
   package init(_ node: DatabaseNode, serverValues: [Placed] = []) {

@@ -21,5 +21,10 @@ package struct DatabaseError: Error, Hashable {
   }
 
   package static let permissionDenied = DatabaseError(.permissionDenied, "Permission denied")
+  package static let tooBig = DatabaseError(
+    .tooBig,
+    "Data requested exceeds the maximum size that can be accessed with a single request."
+  )
+  static let stopping = DatabaseError(.unavailable, "The database is stopping.")
   package static let stale = DatabaseError(.stale, "Transaction hash does not match")
 }

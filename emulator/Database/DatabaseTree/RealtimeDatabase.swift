@@ -1,106 +1,151 @@
 package import DatabaseModel
-package import DatabaseRules
+package import DocumentModel
+package import EventLog
+package import Logging
+import ServiceLifecycle
+package import StorageEngine
+import Synchronization
 
 /// All instances of the Realtime Database, each with a tree, rules and clients of its own.
-package final class RealtimeDatabase: Sendable {
-  package init() {}
+///
+/// `run` processes writes and sessions, and must run for any of them to be answered. It first
+/// applies what the clients of an earlier process left for their disconnection.
+package final class RealtimeDatabase: Service, Sendable {
+  /// What the instances share.
+  struct Settings: Sendable {
+    var project: String
+    var now: @Sendable () -> Timestamp
+    var captureDepth: @Sendable (_ instance: String, _ path: DatabasePath) -> Int?
+    var logger: Logger
+  }
+
+  private struct State {
+    var instances: [String: DatabaseInstance] = [:]
+    var isStopped = false
+  }
+
+  /// The maximum number of instances, because anybody can name one.
+  package static let instancesMax = 1000
+
+  private let storage: any OrderedStorage
+  private let tailer: EventTailer
+  private let settings: Settings
+  private let state = Mutex(State())
+  /// The instances that `run` has yet to begin with; bounded by `instancesMax`.
+  private let added = AsyncStream.makeStream(
+    of: DatabaseInstance.self,
+    bufferingPolicy: .bufferingOldest(instancesMax)
+  )
+
+  /// Creates the instances over a store.
+  ///
+  /// `captureDepth` returns the number of keys of the highest node that a function may watch when a
+  /// write replaces the node at a path; nil if no function watches anything there.
+  package init(
+    storage: any OrderedStorage,
+    tailer: EventTailer,
+    project: String,
+    now: @escaping @Sendable () -> Timestamp,
+    captureDepth: @escaping @Sendable (_ instance: String, _ path: DatabasePath) -> Int?,
+    logger: Logger
+  ) {
+    self.storage = storage
+    self.tailer = tailer
+    settings = Settings(project: project, now: now, captureDepth: captureDepth, logger: logger)
+  }
+
+  /// The name of the instance that a project has from the beginning.
+  package var defaultInstanceName: String { "\(settings.project)-default-rtdb" }
+
+  /// The suite's time.
+  package var time: Timestamp { settings.now() }
 
   /// Returns an instance by name, which exists as soon as something uses it.
-  package func instance(_ name: String) -> DatabaseInstance {
-    DatabaseInstance(name: name)
+  ///
+  /// Throws a `DatabaseError` for a name that is not valid, and if there are too many instances.
+  package func instance(_ name: String) throws(DatabaseError) -> DatabaseInstance {
+    guard Self.isValid(name) else {
+      throw DatabaseError(.invalid, "The name of a database may have a-z, 0-9 and hyphens.")
+    }
+    let (instance, isStopped) = state.withLock { state -> (DatabaseInstance?, Bool) in
+      if let instance = state.instances[name] { return (instance, state.isStopped) }
+      guard !state.isStopped, state.instances.count < Self.instancesMax else {
+        return (nil, state.isStopped)
+      }
+      let instance = DatabaseInstance(
+        name: name,
+        storage: storage,
+        tailer: tailer,
+        settings: settings
+      )
+      state.instances[name] = instance
+      added.continuation.yield(instance)
+      return (instance, false)
+    }
+    guard let instance else {
+      if isStopped { throw .stopping }
+      throw DatabaseError(.tooBig, "There are more than \(Self.instancesMax) databases.")
+    }
+    return instance
   }
 
-  /// The names of the instances that have data, rules or clients, sorted.
-  package func instanceNames() async throws -> [String] { [] }
-}
-
-/// One instance of the Realtime Database.
-package final class DatabaseInstance: Sendable {
-  package let name: String
-
-  init(name: String) {
-    self.name = name
+  private static func isValid(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= 128
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
   }
 
-  /// The rules; nil if none were given, and then everything is allowed.
-  package var rules: DatabaseRuleset? { nil }
-
-  /// Puts rules into force and checks all listeners again.
-  package func setRules(_ rules: DatabaseRuleset?) async {}
-
-  /// Returns the node at a path, or the children that a query selects.
-  ///
-  /// Throws a `DatabaseError`, of kind `.missingIndex` if the query needs an index.
-  package func read(
-    _ path: DatabasePath,
-    query: DatabaseQuery? = nil,
-    as caller: DatabaseCaller
-  ) async throws -> DatabaseNode { .empty }
-
-  /// Returns the keys of the children, or the leaf at the path.
-  package func readShallow(
-    _ path: DatabasePath,
-    startAfter: String? = nil,
-    limit: Int? = nil,
-    as caller: DatabaseCaller
-  ) async throws -> ShallowNode { .leaf(nil) }
-
-  package enum ShallowNode: Sendable {
-    case leaf(DatabaseLeaf?)
-    case keys([String])
+  /// The names of the instances that have data or are in use, sorted.
+  package func instanceNames() async throws -> [String] {
+    let stored = try await storage.read {
+      try DatabaseTree.instanceNames(NodeRows.keyspace, in: $0)
+    }
+    return Set(stored).union(all.map(\.name)).sorted()
   }
 
-  /// Applies a write and returns once it is durable and all listeners have been notified.
-  ///
-  /// `check` gets the node at the write's path before the write, at the write's own moment, and may
-  /// throw to refuse it. Returns the node at the path afterwards if `returnsNode`.
-  @discardableResult
-  package func write(
-    _ write: DatabaseWrite,
-    as caller: DatabaseCaller,
-    returnsNode: Bool = false,
-    check: (@Sendable (DatabaseNode) throws -> Void)? = nil
-  ) async throws -> DatabaseNode { .empty }
+  /// The numbers of the open sessions and listeners, by instance.
+  package var counts: [String: (sessions: Int, listeners: Int)] {
+    Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.counts) })
+  }
 
-  /// Opens a session, whose events go to `send`, in order and one after the other.
-  ///
-  /// `send` must not block. It returns the number of bytes that wait for the client, so that a
-  /// session whose client does not read is ended.
-  package func open(
-    as caller: DatabaseCaller,
-    send: @escaping @Sendable (DatabaseSessionEvent) -> Void
-  ) -> DatabaseSession { DatabaseSession() }
-}
+  private var all: [DatabaseInstance] { state.withLock { Array($0.instances.values) } }
 
-/// The listeners, the identity and the operations on disconnect of one client.
-///
-/// Requests are applied in the order of the calls. Their responses are events with the numbers
-/// that the caller gave.
-package final class DatabaseSession: Sendable {
-  /// Adds a listener; the value precedes the response unless `hash` is that of the same view.
-  package func listen(
-    _ request: UInt64,
-    _ path: DatabasePath,
-    query: DatabaseQuery?,
-    tag: Int?,
-    hash: String?
-  ) {}
+  /// Deletes the data of all instances, without events for functions.
+  package func deleteAll() async throws {
+    var batch = StorageBatch()
+    batch.deleteRange(NodeRows.keyspace, from: nil, to: nil)
+    try await storage.commit(batch)
+    for instance in all { await instance.reload() }
+  }
 
-  package func unlisten(_ request: UInt64, _ path: DatabasePath, query: DatabaseQuery?) {}
+  package func run() async throws {
+    let left = try await storage.read { snapshot in
+      try DisconnectRows.instances(in: snapshot).map { name in
+        (name, try DisconnectRows.all(instance: name, in: snapshot))
+      }
+    }
+    for (name, rows) in left { try instance(name).endEarlierSessions(rows) }
+    await withGracefulShutdownHandler {
+      await withDiscardingTaskGroup { group in
+        for await instance in added.stream { group.addTask { await instance.run() } }
+      }
+    } onGracefulShutdown: {
+      self.stop()
+    }
+    // A cancelled task has not begun with the instances that were added last.
+    stop()
+    for instance in all { instance.refuseAll() }
+  }
 
-  package func get(_ request: UInt64, _ path: DatabasePath, query: DatabaseQuery?) {}
-
-  package func write(_ request: UInt64, _ write: DatabaseWrite) {}
-
-  /// Stores a write for the end of the session.
-  package func onDisconnect(_ request: UInt64, _ write: DatabaseWrite) {}
-
-  /// Removes the stored writes at and below a path.
-  package func cancelOnDisconnect(_ request: UInt64, _ path: DatabasePath) {}
-
-  /// Changes the identity, and checks the listeners again.
-  package func authenticate(_ request: UInt64, as caller: DatabaseCaller) {}
-
-  /// Ends the session: the listeners go, and the stored writes are applied in their order.
-  package func close() {}
+  private func stop() {
+    state.withLock { $0.isStopped = true }
+    for instance in all { instance.stop() }
+    added.continuation.finish()
+  }
 }

@@ -1,0 +1,46 @@
+import DatabaseModel
+import DatabaseRules
+
+/// Reads of an instance under its rules, on any tree.
+struct InstanceReader {
+  let name: String
+  let settings: RealtimeDatabase.Settings
+  let rules: DatabaseRuleset?
+
+  /// Returns a node or its selected children; throws a `DatabaseError` for what is not allowed.
+  func read(
+    _ path: DatabasePath,
+    _ query: DatabaseQuery?,
+    as caller: DatabaseCaller,
+    _ view: TreeView
+  ) throws -> DatabaseNode {
+    try checkRead(path, query, as: caller, view)
+    guard let query, !query.selectsAll else { return try view.node(at: path) }
+    if let message = missingIndex(query, at: path) {
+      throw DatabaseError(.missingIndex, message)
+    }
+    return try QueryWindow(query, at: path, in: view).node(in: view)
+  }
+
+  func checkRead(
+    _ path: DatabasePath,
+    _ query: DatabaseQuery?,
+    as caller: DatabaseCaller,
+    _ view: TreeView
+  ) throws(DatabaseError) {
+    guard !caller.isAdmin, let rules else { return }
+    let request = DatabaseRulesRequest(
+      auth: caller.rulesAuth,
+      nowMilliseconds: settings.now().milliseconds,
+      data: view
+    )
+    guard rules.read(path, query: query, request).isAllowed else { throw .permissionDenied }
+  }
+
+  /// Returns the message for a query whose index is missing in the rules; nil for any other.
+  func missingIndex(_ query: DatabaseQuery, at path: DatabasePath) -> String? {
+    rules?.missingIndex(query.order, at: path).map { index in
+      "Index not defined, add \".indexOn\": \"\(index)\", for path \"\(path)\", to the rules"
+    }
+  }
+}

@@ -1,0 +1,461 @@
+import DatabaseModel
+import DatabaseRules
+import DocumentModel
+import Identity
+import Logging
+import StorageEngine
+
+/// The listeners and sessions of an instance, and the plan of what each request does.
+///
+/// It is used under the instance's lock, on a snapshot that shows all commits of the instance.
+struct InstanceState {
+  let name: String
+  let settings: RealtimeDatabase.Settings
+  var rules: DatabaseRuleset?
+  private var listeners = ListenerTable()
+  private var sessions: [UInt64: Session] = [:]
+
+  private struct Session {
+    var caller: DatabaseCaller
+    let sink: EventSink
+    var listeners: [Listener] = []
+    var disconnectWrites: [DisconnectRows.Row] = []
+    var nextNumber: UInt64 = 0
+  }
+
+  /// The maximum number of a session's listeners.
+  ///
+  /// An app has dozens. Each costs memory, and time at each write that it sees.
+  static let listenersMax = 10_000
+  /// The maximum number of writes that a session stores for its end.
+  static let disconnectWritesMax = 1000
+
+  init(name: String, settings: RealtimeDatabase.Settings) {
+    self.name = name
+    self.settings = settings
+  }
+
+  var counts: (sessions: Int, listeners: Int) { (sessions.count, listeners.count) }
+
+  /// What a request does once its commit, if it has one, is durable.
+  struct Planned: Sendable {
+    var batch: StorageBatch?
+    var deliveries: [Delivery] = []
+    /// What happens instead if the commit fails.
+    var failure: Delivery?
+  }
+
+  /// A message to a client or to a waiting caller.
+  enum Delivery: Sendable {
+    case event(EventSink, DatabaseSessionEvent)
+    case written(CheckedContinuation<DatabaseNode, any Error>, Result<DatabaseNode, any Error>)
+    case done(CheckedContinuation<Void, Never>)
+  }
+
+  // MARK: Planning
+
+  /// Plans requests in their order; each sees what the earlier ones do.
+  mutating func plan(
+    _ requests: [InstanceRequest],
+    in snapshot: any StorageSnapshot
+  ) -> [Planned] {
+    var view = TreeView(StoredTree(instance: name, snapshot: snapshot))
+    return requests.flatMap { plan($0, &view) }
+  }
+
+  private mutating func plan(_ request: InstanceRequest, _ view: inout TreeView) -> [Planned] {
+    switch request {
+    case .open(let id, let caller, let sink):
+      sessions[id] = Session(caller: caller, sink: sink)
+      return []
+    case .session(let id, let number, let request):
+      // A request may come after the end of its session.
+      guard let sink = sessions[id]?.sink else { return [] }
+      do {
+        return [try plan(request, number, session: id, sink, &view)]
+      } catch {
+        return [Planned(deliveries: [reply(to: number, .failure(Self.visible(error)), sink)])]
+      }
+    case .close(let id): return close(id, &view)
+    case .write(let write): return [plan(write, &view)]
+    case .recheck(let continuation):
+      let revoked = sessions.keys.sorted().flatMap { recheck($0, view) }
+      return [Planned(deliveries: revoked + [.done(continuation)])]
+    case .endEarlierSessions(let rows): return runDisconnectWrites(rows, &view)
+    case .reload(let continuation):
+      let events = reload(view)
+      return [Planned(deliveries: events + [.done(continuation)])]
+    }
+  }
+
+  private mutating func plan(
+    _ request: SessionRequest,
+    _ number: UInt64,
+    session id: UInt64,
+    _ sink: EventSink,
+    _ view: inout TreeView
+  ) throws -> Planned {
+    switch request {
+    case .listen(let path, let query, let tag, let hash):
+      return try listen(id, number, path, query, tag, hash, sink, view)
+    case .unlisten(let path, let query):
+      removeListener(id, path, query)
+      return Planned(deliveries: [reply(to: number, .success(.done), sink)])
+    case .get(let path, let query):
+      let node = try reader.read(path, query, as: caller(id), view)
+      return Planned(deliveries: [reply(to: number, .success(.node(EncodedNode(node))), sink)])
+    case .write(let write, let cause):
+      var planned = try plan(write, as: caller(id), cause: cause, check: nil, &view)
+      planned.deliveries.append(reply(to: number, .success(.done), sink))
+      planned.failure = reply(to: number, .failure(Self.unavailable), sink)
+      return planned
+    case .onDisconnect(let write):
+      return try storeDisconnectWrite(write, number, id, sink, view)
+    case .cancelOnDisconnect(let path):
+      var batch = StorageBatch()
+      removeDisconnectWrites(id, at: path, from: &batch)
+      var planned = Planned(deliveries: [reply(to: number, .success(.done), sink)])
+      planned.batch = batch.operations.isEmpty ? nil : batch
+      planned.failure = reply(to: number, .failure(Self.unavailable), sink)
+      return planned
+    case .authenticate(let caller):
+      return authenticate(id, number, caller, sink, view)
+    }
+  }
+
+  private func caller(_ session: UInt64) -> DatabaseCaller {
+    sessions[session]?.caller ?? DatabaseCaller(.unauthenticated)
+  }
+
+  private func reply(
+    to number: UInt64,
+    _ result: Result<DatabaseSessionEvent.Reply, DatabaseError>,
+    _ sink: EventSink
+  ) -> Delivery {
+    .event(sink, .reply(request: number, result))
+  }
+
+  private static let unavailable = DatabaseError(.unavailable, "The write could not be stored.")
+
+  private static func visible(_ error: any Error) -> DatabaseError {
+    error as? DatabaseError ?? DatabaseError(.unavailable, "The database could not be read.")
+  }
+
+  // MARK: Writes
+
+  private mutating func plan(_ single: SingleWrite, _ view: inout TreeView) -> Planned {
+    do {
+      var planned = try plan(
+        single.write,
+        as: single.caller,
+        cause: single.cause,
+        check: single.check,
+        &view
+      )
+      let node = single.returnsNode ? try view.node(at: single.write.path) : .empty
+      planned.deliveries.append(.written(single.continuation, .success(node)))
+      planned.failure = .written(single.continuation, .failure(Self.unavailable))
+      return planned
+    } catch {
+      return Planned(deliveries: [.written(single.continuation, .failure(error))])
+    }
+  }
+
+  /// Plans a write; throws a `DatabaseError` for one that is refused, and what `check` throws.
+  private mutating func plan(
+    _ write: DatabaseWrite,
+    as caller: DatabaseCaller,
+    cause: String?,
+    check: ((DatabaseNode) throws -> Void)?,
+    _ view: inout TreeView
+  ) throws -> Planned {
+    let time = settings.now()
+    let resolved = try ResolvedWrite(write, in: view, nowMilliseconds: time.milliseconds)
+    var after = view
+    let effects = try resolved.apply(to: &after)
+    try checkRules(resolved, as: caller, view, after, nowMilliseconds: time.milliseconds)
+    if let check { try check(view.node(at: write.path)) }
+    if case .hash(let hash)? = write.condition {
+      guard try view.node(at: write.path).clientHash == hash else { throw DatabaseError.stale }
+    }
+    guard !effects.isEmpty else { return Planned() }
+    var batch = StorageBatch()
+    for effect in effects { effect.append(to: &batch, instance: name) }
+    let events = try listeners.events(of: resolved, before: view, after: after)
+    view = after
+    return Planned(batch: batch, deliveries: deliveries(events))
+  }
+
+  private func deliveries(
+    _ events: [(listener: Listener, event: DatabaseSessionEvent)]
+  ) -> [Delivery] {
+    events.compactMap { listener, event in
+      sessions[listener.session].map { .event($0.sink, event) }
+    }
+  }
+
+  private func checkRules(
+    _ write: ResolvedWrite,
+    as caller: DatabaseCaller,
+    _ before: TreeView,
+    _ after: TreeView,
+    nowMilliseconds: Int64
+  ) throws {
+    guard !caller.isAdmin, let rules else { return }
+    let request = DatabaseRulesRequest(
+      auth: caller.rulesAuth,
+      nowMilliseconds: nowMilliseconds,
+      data: before,
+      newData: after
+    )
+    let decision = rules.write(write.locations.map(\.path), request)
+    guard decision.isAllowed else { throw DatabaseError.permissionDenied }
+  }
+
+  // MARK: Reading and listening
+
+  private var reader: InstanceReader {
+    InstanceReader(name: name, settings: settings, rules: rules)
+  }
+
+  private mutating func listen(
+    _ id: UInt64,
+    _ number: UInt64,
+    _ path: DatabasePath,
+    _ query: DatabaseQuery?,
+    _ tag: Int?,
+    _ hash: String?,
+    _ sink: EventSink,
+    _ view: TreeView
+  ) throws -> Planned {
+    let caller = caller(id)
+    try reader.checkRead(path, query, as: caller, view)
+    removeListener(id, path, query)
+    guard sessions[id]?.listeners.count ?? 0 < Self.listenersMax else {
+      throw DatabaseError(.tooBig, "A client may have at most \(Self.listenersMax) listeners.")
+    }
+    let missingIndex = query.flatMap { reader.missingIndex($0, at: path) }
+    var window: QueryWindow?
+    // Without an index the client gets all children and selects for itself.
+    if let query, !query.selectsAll, missingIndex == nil {
+      window = try QueryWindow(query, at: path, in: view)
+    }
+    let node = try window.map { try $0.node(in: view) } ?? view.node(at: path)
+    let listener = Listener(session: id, path: path, query: query, tag: tag, window: window)
+    listeners.add(listener)
+    sessions[id]?.listeners.append(listener)
+    let done = reply(
+      to: number,
+      .success(.listening(missingIndex: missingIndex)),
+      sink
+    )
+    if let hash, !hash.isEmpty, node.clientHash == hash { return Planned(deliveries: [done]) }
+    return Planned(deliveries: [.event(sink, .value(path, EncodedNode(node), tag: tag)), done])
+  }
+
+  private mutating func removeListener(
+    _ id: UInt64,
+    _ path: DatabasePath,
+    _ query: DatabaseQuery?
+  ) {
+    guard
+      let index = sessions[id]?.listeners.firstIndex(where: {
+        $0.path == path && $0.query == query
+      }),
+      let listener = sessions[id]?.listeners.remove(at: index)
+    else { return }
+    listeners.remove(listener)
+  }
+
+  private mutating func authenticate(
+    _ id: UInt64,
+    _ number: UInt64,
+    _ caller: DatabaseCaller,
+    _ sink: EventSink,
+    _ view: TreeView
+  ) -> Planned {
+    sessions[id]?.caller = caller
+    var batch = StorageBatch()
+    let rows = (sessions[id]?.disconnectWrites ?? []).map { row in
+      var row = row
+      row.caller = caller
+      DisconnectRows.put(row, instance: name, in: &batch)
+      return row
+    }
+    sessions[id]?.disconnectWrites = rows
+    var planned = Planned(deliveries: [reply(to: number, .success(.done), sink)])
+    planned.deliveries += recheck(id, view)
+    planned.batch = batch.operations.isEmpty ? nil : batch
+    planned.failure = reply(to: number, .failure(Self.unavailable), sink)
+    return planned
+  }
+
+  /// Removes the listeners of a session that the rules no longer allow.
+  private mutating func recheck(_ id: UInt64, _ view: TreeView) -> [Delivery] {
+    guard let session = sessions[id] else { return [] }
+    var deliveries: [Delivery] = []
+    for listener in session.listeners {
+      do {
+        try reader.checkRead(listener.path, listener.query, as: session.caller, view)
+      } catch {
+        removeListener(id, listener.path, listener.query)
+        deliveries.append(
+          .event(
+            session.sink,
+            .revoked(listener.path, query: listener.query, tag: listener.tag)
+          )
+        )
+      }
+    }
+    return deliveries
+  }
+
+  /// Sends each listener its node anew.
+  private mutating func reload(_ view: TreeView) -> [Delivery] {
+    listeners.all.compactMap { listener in
+      guard let sink = sessions[listener.session]?.sink else { return nil }
+      do {
+        if let window = listener.window {
+          listener.window = try QueryWindow(window.query, at: window.path, in: view)
+        }
+        let node = try listener.window.map { try $0.node(in: view) } ?? view.node(at: listener.path)
+        return .event(sink, .value(listener.path, EncodedNode(node), tag: listener.tag))
+      } catch {
+        // A client that cannot get its data must ask again.
+        listeners.remove(listener)
+        return .event(
+          sink,
+          .revoked(listener.path, query: listener.query, tag: listener.tag)
+        )
+      }
+    }
+  }
+
+  /// Moves the windows of queries back to the stored tree after a commit has failed.
+  mutating func restoreWindows(in snapshot: any StorageSnapshot) throws {
+    let view = TreeView(StoredTree(instance: name, snapshot: snapshot))
+    for listener in listeners.all {
+      guard let window = listener.window else { continue }
+      listener.window = try QueryWindow(window.query, at: window.path, in: view)
+    }
+  }
+
+  // MARK: The end of sessions
+
+  private mutating func storeDisconnectWrite(
+    _ write: DatabaseWrite,
+    _ number: UInt64,
+    _ id: UInt64,
+    _ sink: EventSink,
+    _ view: TreeView
+  ) throws -> Planned {
+    let now = settings.now().milliseconds
+    let resolved = try ResolvedWrite(write, in: view, nowMilliseconds: now)
+    var after = view
+    _ = try resolved.apply(to: &after)
+    try checkRules(resolved, as: caller(id), view, after, nowMilliseconds: now)
+    var batch = StorageBatch()
+    // A later write at the same place or above replaces what an earlier one would do there.
+    if case .set(let path, _) = write.operation {
+      removeDisconnectWrites(id, at: path, from: &batch)
+    }
+    guard var session = sessions[id],
+      session.disconnectWrites.count < Self.disconnectWritesMax
+    else {
+      throw DatabaseError(
+        .tooBig,
+        "A client may have at most \(Self.disconnectWritesMax) operations on disconnect."
+      )
+    }
+    let row = DisconnectRows.Row(
+      session: id,
+      number: session.nextNumber,
+      caller: session.caller,
+      write: write
+    )
+    session.nextNumber += 1
+    session.disconnectWrites.append(row)
+    sessions[id] = session
+    DisconnectRows.put(row, instance: name, in: &batch)
+    return Planned(
+      batch: batch,
+      deliveries: [reply(to: number, .success(.done), sink)],
+      failure: reply(to: number, .failure(Self.unavailable), sink)
+    )
+  }
+
+  private mutating func removeDisconnectWrites(
+    _ id: UInt64,
+    at path: DatabasePath,
+    from batch: inout StorageBatch
+  ) {
+    guard let rows = sessions[id]?.disconnectWrites else { return }
+    let kept = rows.compactMap { row -> DisconnectRows.Row? in
+      guard let rest = row.write.removing(path) else {
+        batch.delete(
+          DisconnectRows.keyspace,
+          DisconnectRows.key(instance: name, session: id, number: row.number)
+        )
+        return nil
+      }
+      guard rest != row.write else { return row }
+      var changed = row
+      changed.write = rest
+      DisconnectRows.put(changed, instance: name, in: &batch)
+      return changed
+    }
+    sessions[id]?.disconnectWrites = kept
+  }
+
+  private mutating func close(_ id: UInt64, _ view: inout TreeView) -> [Planned] {
+    guard let session = sessions.removeValue(forKey: id) else { return [] }
+    for listener in session.listeners { listeners.remove(listener) }
+    return runDisconnectWrites(session.disconnectWrites, &view)
+  }
+
+  /// Applies stored writes in their order; those that the rules refuse by now are dropped.
+  private mutating func runDisconnectWrites(
+    _ rows: [DisconnectRows.Row],
+    _ view: inout TreeView
+  ) -> [Planned] {
+    rows.map { row in
+      var planned: Planned
+      do {
+        planned = try plan(row.write, as: row.caller, cause: nil, check: nil, &view)
+      } catch {
+        settings.logger.debug(
+          "An operation on disconnect was refused",
+          metadata: ["instance": "\(name)", "path": "\(row.write.path)", "error": "\(error)"]
+        )
+        planned = Planned()
+      }
+      var batch = planned.batch ?? StorageBatch()
+      batch.delete(
+        DisconnectRows.keyspace,
+        DisconnectRows.key(instance: name, session: row.session, number: row.number)
+      )
+      planned.batch = batch
+      return planned
+    }
+  }
+}
+
+extension DatabaseWrite {
+  /// Returns what is left of the write without everything at and below a path; nil for nothing.
+  func removing(_ removed: DatabasePath) -> DatabaseWrite? {
+    switch operation {
+    case .set(let path, _), .setPriority(let path, _):
+      return path.starts(with: removed) ? nil : self
+    case .merge(let path, let members):
+      let kept = members.filter { !path.appending($0.path).starts(with: removed) }
+      guard !kept.isEmpty else { return nil }
+      var write = self
+      write.operation = .merge(path, kept)
+      return write
+    }
+  }
+}
+
+extension Timestamp {
+  var milliseconds: Int64 { microseconds.quotientAndRemainder(dividingBy: 1000).quotient }
+}
