@@ -11,7 +11,8 @@ import sys
 import pytest
 from conftest import client, hearth, started
 
-PORTS = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+PORTS = [flag
+         for name in ("hub", "functions", "firestore", "database", "auth", "tasks", "vectors", "ui")
          for flag in (f"--{name}-port", "0")]
 
 

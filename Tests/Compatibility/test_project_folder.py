@@ -35,7 +35,7 @@ def settings(tmp_path, **emulators):
 
 
 def own_ports():
-    names = ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui")
+    names = ("firestore", "database", "auth", "functions", "tasks", "hub", "vectors", "ui")
     ports = set()
     while len(ports) < len(names):
         ports.add(free_port())
@@ -141,7 +141,7 @@ def test_all_taken_ports_are_named_at_once_with_the_suite_that_has_them(tmp_path
 
     with begun(tmp_path) as suite:
         refusal = start_refused(tmp_path)
-    for name in ("firestore", "auth", "functions", "tasks", "hub", "vectors", "ui"):
+    for name in ("firestore", "database", "auth", "functions", "tasks", "hub", "vectors", "ui"):
         assert f"127.0.0.1:{ports[name]['port']} (" in refusal
     assert f"A suite of project demo-first runs there, process {suite['pid']}." in refusal
     assert "hearth start --free-ports" in refusal
@@ -208,7 +208,8 @@ def test_two_services_cannot_have_one_port(tmp_path):
 ])
 def test_a_misspelt_setting_is_named_at_the_start_and_by_doctor(tmp_path, text, warning):
     (tmp_path / "firebase.json").write_text(text, encoding="utf-8")
-    flags = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+    flags = [flag for name in ("hub", "functions", "firestore", "database", "auth", "tasks",
+                               "vectors", "ui")
              for flag in (f"--{name}-port", "0")]
 
     with begun(tmp_path, "--no-functions", *flags):
@@ -340,7 +341,8 @@ def test_a_link_to_nowhere_is_a_mistake_and_not_a_project_further_up(tmp_path):
 
 
 def test_a_folder_without_a_project_says_so_and_points_to_init(tmp_path):
-    flags = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+    flags = [flag for name in ("hub", "functions", "firestore", "database", "auth", "tasks",
+                               "vectors", "ui")
              for flag in (f"--{name}-port", "0")]
 
     with begun(tmp_path, *flags) as suite:

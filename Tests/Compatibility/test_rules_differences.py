@@ -98,7 +98,8 @@ def databases(rules, _):
 
 def empty_file(_, folder):
     (folder / "firestore.rules").write_text("", encoding="utf-8")
-    ports = [flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+    ports = [flag for name in ("hub", "functions", "firestore", "database", "auth", "tasks",
+                               "vectors", "ui")
              for flag in (f"--{name}-port", "0")]
     ended = subprocess.run(
         [conftest.hearth(), "start", "--ephemeral", "--no-functions", *ports],

@@ -223,7 +223,7 @@ def test_the_model_s_answers_need_no_suite(tmp_path):
 @pytest.mark.timeout(180)
 def test_the_sample_answers_by_its_script_and_leaves_nothing():
     ports = " ".join(f"--{name}-port 0" for name in
-                     ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui"))
+                     ("hub", "functions", "firestore", "database", "auth", "tasks", "vectors", "ui"))
     process = subprocess.Popen(
         ["sh", "Sources/Tooling/Scripts/sample.sh", CONFIGURATION, "no-build"], cwd=ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

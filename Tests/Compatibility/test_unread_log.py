@@ -107,7 +107,7 @@ def test_a_stdout_that_nobody_reads_does_not_hold_up_the_stop(tmp_path):
         process = subprocess.Popen(
             [conftest.hearth(), "start", "--json", "--project", PROJECT, "--data", str(data),
              "--executable", SAMPLE,
-             *[flag for name in ("hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+             *[flag for name in ("hub", "functions", "firestore", "database", "auth", "tasks", "vectors", "ui")
                for flag in (f"--{name}-port", "0")]],
             stdout=writer, stderr=log, cwd=tmp_path)
     try:

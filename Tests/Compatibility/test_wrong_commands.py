@@ -268,7 +268,8 @@ def test_an_event_with_a_slip_in_its_id_is_asked_for(sample):
         is_refused(sample.cli("events", command, wrong), 1, f"Did you mean {right}?")
 
 
-@pytest.mark.parametrize("service", ["firestore", "functions", "auth", "tasks", "vectors", "ui"])
+@pytest.mark.parametrize(
+    "service", ["firestore", "database", "functions", "auth", "tasks", "vectors", "ui"])
 def test_the_port_of_another_service_leads_to_the_hub(sample, tmp_path, service):
     address, hub = sample.address(service), sample.address("hub")
     words = ["This is the port of", f"Hub answers at {hub}"]
@@ -459,7 +460,7 @@ def test_a_program_that_is_no_functions_binary_is_named_at_once(tmp_path):
 
 @pytest.mark.parametrize("command, code", [
     (("start", "--ephemeral", *[word for name in (
-        "hub", "functions", "firestore", "auth", "tasks", "vectors", "ui")
+        "hub", "functions", "firestore", "database", "auth", "tasks", "vectors", "ui")
         for word in (f"--{name}-port", "0")]), 1),
     (("exec", "--", "true"), 1), (("rules", "check"), 1), (("rules", "check", "--storage"), 1),
 ], ids=str)

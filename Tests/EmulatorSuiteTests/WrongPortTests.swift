@@ -36,13 +36,15 @@ struct WrongPortTests {
       ("/indexes", .vectors),
       ("/v2/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
       ("/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
-      ("/queueStats", .tasks),
+      ("/queueStats", .tasks), ("/.ws", .database), ("/.lp", .database), ("/.json", .database),
+      ("/.settings/rules.json", .database), ("/.inspect/databases.json", .database),
       ("/identitytoolkit.googleapis.com/v1/accounts:signUp", .auth),
       ("/securetoken.googleapis.com/v1/token", .auth), ("/emulator/action", .auth),
       ("/emulator/v1/projects/demo-test/accounts", .auth),
       ("/emulator/v1/projects/demo-test/oobCodes", .auth),
       ("/", nil), ("/other-project/us-central1/greet", nil), ("/demo-test/index.html", nil),
-      ("/v1/projects/p", nil), ("/query", nil), ("/v1/embeddings", nil),
+      ("/.well-known/a.json", nil), ("/users.json", nil), ("/v1/projects/p", nil), ("/query", nil),
+      ("/v1/embeddings", nil),
     ] as [(String, SuiteService?)]
   )
   func paths(path: String, service: SuiteService?) {
@@ -74,6 +76,9 @@ struct WrongPortTests {
     #expect(wrongPort(of: .firestore).hint(forMethod: "/google.firestore.v1.Firestore/Nope") == nil)
     #expect(wrongPort(of: .functions).refusal(of: request("/favicon.ico")) == nil)
     #expect(wrongPort(of: .functions).hint(forMethod: "/grpc.health.v1.Health/Check") == nil)
-    #expect(logs.entries.isEmpty)
+    #expect(wrongPort(of: .database).refusal(of: request("/v1/projects/p/databases.json")) == nil)
+    #expect(wrongPort(of: .database).refusal(of: request("/indexes.json?ns=a")) == nil)
+    #expect(wrongPort(of: .database).refusal(of: request(path)) != nil)
+    #expect(logs.entries.count == 1)
   }
 }

@@ -27,7 +27,7 @@ final class SuiteProcess {
         "start", "--json", "--data", project.data, "--project", JourneyProject.id,
         "--executable", JourneyProject.binary("SampleFunctions").path,
       ]
-      + ["hub", "functions", "firestore", "auth", "tasks", "vectors", "ui"].flatMap {
+      + ["hub", "functions", "firestore", "database", "auth", "tasks", "vectors", "ui"].flatMap {
         ["--\($0)-port", "0"]
       }
       + arguments

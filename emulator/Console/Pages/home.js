@@ -306,6 +306,7 @@ function plotCell(name, label, text) {
 
 const titles = {
   firestore: "Firestore",
+  database: "Realtime Database",
   auth: "Auth",
   functions: "Functions",
   tasks: "Tasks",
@@ -357,6 +358,7 @@ const variables = {
   firestore: "FIRESTORE_EMULATOR_HOST",
   functions: "FUNCTIONS_EMULATOR_HOST",
   tasks: "CLOUD_TASKS_EMULATOR_HOST",
+  database: "FIREBASE_DATABASE_EMULATOR_HOST",
   auth: "FIREBASE_AUTH_EMULATOR_HOST",
   vectors: "HEARTH_VECTORS_HOST",
 };
@@ -373,13 +375,18 @@ function environment() {
 }
 
 function javaScript() {
-  const { firestore, auth, functions } = session.services;
+  const { firestore, database, auth, functions } = session.services;
   const hostAndPort = (service) => `"${hostOf(service)}", ${service.port}`;
   const parts = [
     firestore && {
       module: "firestore",
       names: "connectFirestoreEmulator, getFirestore",
       line: `connectFirestoreEmulator(getFirestore(app), ${hostAndPort(firestore)});`,
+    },
+    database && {
+      module: "database",
+      names: "connectDatabaseEmulator, getDatabase",
+      line: `connectDatabaseEmulator(getDatabase(app), ${hostAndPort(database)});`,
     },
     auth && {
       module: "auth",
@@ -405,13 +412,14 @@ function javaScript() {
 }
 
 function swift() {
-  const { firestore, auth, functions } = session.services;
+  const { firestore, database, auth, functions } = session.services;
   const line = (object, service) => service
     && `  ${object}.useEmulator(withHost: "${hostOf(service)}", port: ${service.port})`;
   return {
     text: [
       "#if DEBUG",
       line("Firestore.firestore()", firestore),
+      line("Database.database()", database),
       line("Auth.auth()", auth),
       line("Functions.functions()", functions),
       "#endif",

@@ -54,8 +54,8 @@ package final class RealtimeDatabase: Service, Sendable {
     settings = Settings(project: project, now: now, captureDepth: captureDepth, logger: logger)
   }
 
-  /// The name of the instance that a project has from the beginning.
-  package var defaultInstanceName: String { "\(settings.project)-default-rtdb" }
+  /// Returns the name of a project's first instance, which clients without a name of one use.
+  package static func defaultInstance(of project: String) -> String { "\(project)-default-rtdb" }
 
   /// The suite's time.
   package var time: Timestamp { settings.now() }

@@ -1,4 +1,7 @@
 package import DatabaseTree
+package import HTTPMessages
+package import HTTPSupport
+import StatusCodes
 
 /// The Realtime Database's port.
 package struct RealtimeDatabaseService: Sendable {
@@ -6,5 +9,10 @@ package struct RealtimeDatabaseService: Sendable {
 
   package init(database: RealtimeDatabase) {
     self.database = database
+  }
+
+  /// Returns the response to a request.
+  package func respond(to request: Request) async -> Response {
+    .error(.notFound, "There is no \(request.path).")
   }
 }

@@ -15,7 +15,7 @@ package struct ServiceAddress: Codable, Sendable, Hashable {
 package struct SuiteDescription: Codable, Sendable, Hashable {
   package var project: String
   package var pid: Int32
-  /// The addresses by service: `hub`, `functions`, `firestore`, `vectors`.
+  /// The addresses by service: `hub`, `functions`, `firestore`, `database`.
   package var services: [String: ServiceAddress]
   /// The reason why the suite accepts no more writes, and a remedy; nil if all is well.
   package var problem: String?

@@ -1,3 +1,4 @@
+import DatabaseTree
 import Deployment
 import Foundation
 import HTTPSupport
@@ -136,11 +137,15 @@ extension Suite {
     func address(_ service: SuiteService) -> String {
       suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
     }
+    let databaseURL =
+      "http://\(address(.database))/?ns=\(RealtimeDatabase.defaultInstance(of: suite.project))"
     return [
       "GCLOUD_PROJECT": suite.project,
-      "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project))}"#,
+      "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project)),"#
+        + #""databaseURL":\#(jsonQuoted(databaseURL))}"#,
       "FUNCTIONS_EMULATOR": "true",
       "FIRESTORE_EMULATOR_HOST": address(.firestore),
+      "FIREBASE_DATABASE_EMULATOR_HOST": address(.database),
       "FIREBASE_AUTH_EMULATOR_HOST": address(.auth),
       "CLOUD_TASKS_EMULATOR_HOST": address(.tasks),
       "FIREBASE_EMULATOR_HUB": address(.hub),

@@ -7,6 +7,7 @@ import FunctionsGateway
 import HTTP2Server
 import HTTPMessages
 import HTTPSupport
+import RealtimeDatabaseEmulator
 import StatusCodes
 import StorageEngine
 import Synchronization
@@ -40,6 +41,10 @@ extension Suite {
       onListening: { [self] in noteListening(.firestore, $0) },
       screen: screen(wrongPort(of: .firestore))
     )
+  }
+
+  func databaseService(_ service: RealtimeDatabaseService) -> HTTPService {
+    http(.database) { request, _ in await service.respond(to: request) }
   }
 
   func authService(_ parts: SuiteParts) -> HTTPService {
@@ -112,6 +117,7 @@ extension Suite {
   func consoleService(
     _ parts: SuiteParts,
     _ firestore: FirestoreService,
+    _ database: RealtimeDatabaseService,
     _ functions: FunctionsService,
     _ tasks: TaskQueueService,
     _ vectors: VectorService
@@ -124,6 +130,7 @@ extension Suite {
       backends: [
         "hub": { [self] in await respond(to: $0, $1, isConsole: true) },
         "firestore": { request, _ in await firestore.respond(to: request) },
+        "database": { request, _ in await database.respond(to: request) },
         "functions": { await functions.respond(to: $0, $1) },
         "tasks": { request, _ in await tasks.respond(to: request) },
         "auth": { [auth = parts.auth] request, _ in await auth.respond(to: request) },

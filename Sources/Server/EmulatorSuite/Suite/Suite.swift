@@ -12,6 +12,7 @@ import Identifiers
 import LibC
 package import Logging
 import QueryEngine
+import RealtimeDatabaseEmulator
 import ServiceLifecycle
 import SQLiteStorage
 import StatusCodes
@@ -168,18 +169,23 @@ package final class Suite: Service {
       try await deployFirst(parts)
     }
     let firestore = firestore(parts)
+    let database = RealtimeDatabaseService(database: parts.database)
     let vectors = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
     let functions = functions(parts)
     let tasks = taskQueues(parts)
     let console =
       configuration.hasConsole
-      ? [essential(consoleService(parts, firestore, functions, tasks, vectors), .ui)] : []
+      ? [
+        essential(consoleService(parts, firestore, database, functions, tasks, vectors), .ui)
+      ] : []
     var group = ServiceGroupConfiguration(
       services: [
         essential(parts.tailer),
         essential(parts.retention),
         essential(parts.documents),
         essential(firestoreService(firestore), .firestore),
+        essential(parts.database),
+        essential(databaseService(database), .database),
         essential(authService(parts), .auth),
         essential(VectorLoader(catalog: parts.vectors, logger: logger(for: "vectors"))),
         essential(vectorService(vectors), .vectors),

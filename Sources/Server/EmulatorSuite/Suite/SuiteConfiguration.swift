@@ -5,13 +5,14 @@ package import FunctionLogs
 package enum SuiteService: String, Sendable, Hashable, CaseIterable {
   /// The console; Firebase's name for it is `ui`.
   case ui
-  case firestore, auth, functions, tasks, vectors, hub
+  case firestore, database, auth, functions, tasks, vectors, hub
 
   /// The service's name for tables and messages.
   package var title: String {
     switch self {
     case .ui: "Console"
     case .firestore: "Firestore"
+    case .database: "Realtime Database"
     case .auth: "Auth"
     case .functions: "Functions"
     case .tasks: "Tasks"
@@ -146,8 +147,8 @@ package struct SuiteConfiguration: Sendable {
 
   /// The ports of Firebase's own suite, and 5080 for vectors.
   package static let defaultPorts: [SuiteService: Int] = [
-    .ui: 4000, .firestore: 8080, .auth: 9099, .functions: 5001, .tasks: 9499, .vectors: 5080,
-    .hub: 4400,
+    .ui: 4000, .firestore: 8080, .database: 9000, .auth: 9099, .functions: 5001, .tasks: 9499,
+    .vectors: 5080, .hub: 4400,
   ]
 }
 

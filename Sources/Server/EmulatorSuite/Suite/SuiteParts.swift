@@ -1,6 +1,8 @@
 import AuthAccounts
 import AuthEmulator
 import DataExport
+import DatabaseModel
+import DatabaseTree
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -24,6 +26,7 @@ struct SuiteParts {
   let rules: RulesPolicy
   let rulesFile: RulesFile?
   let documents: DocumentDatabase
+  let database: RealtimeDatabase
   let accounts: AccountStore
   let auth: AuthService
   let vectors: VectorCatalog
@@ -92,6 +95,14 @@ struct SuiteParts {
       )
     }
     try rulesFile?.load()
+    database = RealtimeDatabase(
+      storage: storage,
+      tailer: tailer,
+      project: configuration.project,
+      now: now,
+      captureDepth: { _, path in path.count },
+      logger: logger("database")
+    )
     accounts = AccountStore(
       storage: storage,
       tailer: tailer,

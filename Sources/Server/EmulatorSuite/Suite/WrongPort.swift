@@ -32,7 +32,7 @@ final class WrongPort: Sendable {
   /// Returns a 404 for an HTTP request that belongs to another service; nil if there is none.
   func refusal(of request: Request) -> Response? {
     guard let wanted = Self.service(answering: request.path, project: project),
-      wanted != service
+      wanted != service, !(service == .database && request.path.hasSuffix(".json"))
     else { return nil }
     return .error(.notFound, note(wanted))
   }
@@ -79,6 +79,7 @@ final class WrongPort: Sendable {
       return isAuth ? .auth : .firestore
     case "identitytoolkit.googleapis.com", "securetoken.googleapis.com", "www.googleapis.com":
       return .auth
+    case ".json", ".lp", ".ws", ".settings", ".inspect": return .database
     case "hearth", "emulators", "_admin": return .hub
     case "ix", "indexes": return .vectors
     case "queueStats": return .tasks

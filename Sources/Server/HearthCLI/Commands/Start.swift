@@ -297,6 +297,10 @@ struct Start: AsyncParsableCommand {
     var functionsPort: Int?
     @Option(help: "Port of Firestore, gRPC and REST. (default: 8080)")
     var firestorePort: Int?
+    @Option(
+      help: "Port of the Realtime Database. (default: 9000, or a free one when that is taken)"
+    )
+    var databasePort: Int?
     @Option(help: "Port of Auth. (default: 9099, or a free one when that is taken)")
     var authPort: Int?
     @Option(help: "Port of the task queues. (default: 9499, or a free one when that is taken)")
@@ -308,7 +312,7 @@ struct Start: AsyncParsableCommand {
     private var requested: [SuiteService: Int] {
       let flags: [SuiteService: Int?] = [
         .ui: uiPort, .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
-        .auth: authPort, .tasks: tasksPort, .vectors: vectorsPort,
+        .database: databasePort, .auth: authPort, .tasks: tasksPort, .vectors: vectorsPort,
       ]
       return flags.compactMapValues(\.self)
     }
@@ -326,7 +330,7 @@ struct Start: AsyncParsableCommand {
     /// A port that a flag or `firebase.json` names is fixed. So are the other services' ports,
     /// because people often type them.
     func movable(_ configured: [SuiteService: Int]) -> Set<SuiteService> {
-      Set([.ui, .auth, .tasks].filter { requested[$0] == nil && configured[$0] == nil })
+      Set([.ui, .database, .auth, .tasks].filter { requested[$0] == nil && configured[$0] == nil })
     }
 
     func validate() throws {

@@ -100,12 +100,15 @@ struct StartReport: Sendable {
       """
       Clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export FIREBASE_DATABASE_EMULATOR_HOST=\(address(.database))
         export FIREBASE_AUTH_EMULATOR_HOST=\(address(.auth))
         export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
         export GCLOUD_PROJECT=\(ControlCharacters.escapedLine(suite.project))
       In the app:
         Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
       port: \(suite.services["firestore"]?.port ?? 0))
+        Database.database().useEmulator(withHost: "\(suite.services["database"]?.host ?? "")", \
+      port: \(suite.services["database"]?.port ?? 0))
         Auth.auth().useEmulator(withHost: "\(suite.services["auth"]?.host ?? "")", \
       port: \(suite.services["auth"]?.port ?? 0))
       \(functionsInApp(suite, functions))

@@ -25,7 +25,8 @@ enum ForeignCommand {
     case ("hearth start", "--port"), ("hearth start", "-p"):
       """
       Each service has a port of its own: --ui-port, --hub-port, --functions-port, \
-      --firestore-port, --auth-port, --tasks-port, --vectors-port; --free-ports takes free ones.
+      --firestore-port, --database-port, --auth-port, --tasks-port, --vectors-port; --free-ports \
+      takes free ones.
       """
     case ("hearth exec", "--port"), ("hearth exec", "--free-ports"):
       "It always takes free ports; the command finds them in its environment."

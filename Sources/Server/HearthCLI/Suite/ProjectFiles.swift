@@ -172,8 +172,8 @@ struct ProjectFiles {
     ]
     static let emulator = ["host", "port", "enabled", "websocketPort"]
     static let otherEmulators = [
-      "apphosting", "database", "dataconnect", "eventarc", "extensions", "hosting", "logging",
-      "pubsub", "remoteconfig", "singleProjectMode", "storage",
+      "apphosting", "dataconnect", "eventarc", "extensions", "hosting", "logging", "pubsub",
+      "remoteconfig", "singleProjectMode", "storage",
     ]
   }
 
