@@ -387,7 +387,8 @@ func modules() -> [Target] {
       "EmulatorSuite",
       in: "Sources/Server",
       [
-        "AuthAccounts", "AuthEmulator", "Console", "DataExport", "DatabaseModel", "DatabaseRules", "DatabaseTree",
+        "AuthAccounts", "AuthEmulator", "Console", "DataExport", "DatabaseModel", "DatabaseRules",
+        "DatabaseTree",
         "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator",
         "FirestoreProtos", "FirestoreWire", "FlowControl", "FunctionLogs", "FunctionsGateway",
         "HTTP2Server", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation",
@@ -600,7 +601,7 @@ func testTargets() -> [Target] {
     tests("CryptographyTests"),
     tests("DatabaseModelTests"),
     tests("DatabaseRulesTests"),
-    tests("DatabaseTreeTests"),
+    tests("DatabaseTreeTests", and: ["SQLiteStorage"]),
     tests("DataExportTests", and: ["EventLog", "Identity", "Logging", "QueryEngine"]),
     tests("DeploymentTests", and: ["HTTPMessages", "HTTPTypes", "Invocation", "NIOCore"]),
     tests("DocumentModelTests"),

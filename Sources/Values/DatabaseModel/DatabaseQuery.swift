@@ -139,9 +139,10 @@ extension DatabaseQuery {
     return limit.isFromEnd ? sorted.suffix(limit.count) : Array(sorted.prefix(limit.count))
   }
 
-  /// Returns a node with its selected children only.
+  /// Returns a node with its selected children only; a leaf has none.
   package func apply(to node: DatabaseNode) -> DatabaseNode {
-    guard !selectsAll, case .children(let children) = node.content else { return node }
+    guard !selectsAll else { return node }
+    let children = node.children
     let selected = Set(select(children.lazy.map { self.entry($0.key, $0.node) }).map(\.key))
     return DatabaseNode(
       DatabaseChildren(

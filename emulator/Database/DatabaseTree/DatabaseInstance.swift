@@ -169,9 +169,12 @@ package final class DatabaseInstance: Sendable {
 
   var counts: (sessions: Int, listeners: Int) { withState { $0.counts } }
 
-  /// Applies the stored writes of sessions that ended with an earlier process.
+  /// Applies the stored writes of sessions that ended with an earlier process, before all else.
+  ///
+  /// It must be called before `run`: requests may have come already.
   func endEarlierSessions(_ rows: [DisconnectRows.Row]) {
-    add(.endEarlierSessions(rows))
+    inbox.withLock { $0.requests.prepend(.endEarlierSessions(rows)) }
+    wakeup.yield()
   }
 
   /// Sends all listeners their nodes anew, after the data was replaced from outside.
