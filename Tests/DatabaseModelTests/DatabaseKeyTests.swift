@@ -17,4 +17,23 @@ struct DatabaseKeyTests {
     #expect(DatabaseKey("0") < DatabaseKey("00"))
     #expect(DatabaseKey("0") < DatabaseKey("-0"))
   }
+
+  @Test("Two forms of a letter are two keys, two paths and two strings")
+  func exactTexts() {
+    let (one, two) = ("\u{E9}", "e\u{301}")
+    #expect(DatabaseKey(one) != DatabaseKey(two))
+    #expect(DatabasePath([one]) != DatabasePath([two]))
+    #expect(!DatabasePath([one, "a"]).starts(with: DatabasePath([two])))
+    #expect(DatabaseLeaf.string(one) != DatabaseLeaf.string(two))
+    #expect(Set([DatabaseLeaf.string(one), .string(two), .string(two)]).count == 2)
+
+    var node = DatabaseNode(
+      DatabaseChildren([(one, DatabaseNode(.number(1))), (two, DatabaseNode(.number(2)))])
+    )
+    #expect(node.children.count == 2)
+    #expect(node[one].leaf == .number(1))
+    node.set(.empty, at: DatabasePath([two]))
+    #expect(node.children.map(\.key.text) == [one])
+    #expect(node[two].isEmpty)
+  }
 }

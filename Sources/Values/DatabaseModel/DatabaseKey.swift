@@ -20,6 +20,14 @@ package struct DatabaseKey: Sendable, Hashable {
     !text.isEmpty && text.utf8.count <= bytesMax && text.utf8.allSatisfy(isValidByte)
   }
 
+  package static func == (left: DatabaseKey, right: DatabaseKey) -> Bool {
+    left.text.isExactly(right.text)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    text.hashExactly(into: &hasher)
+  }
+
   private static func isValidByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0..<0x20, 0x7F: false
@@ -63,6 +71,18 @@ extension DatabaseKey: Comparable {
 }
 
 extension String {
+  /// Returns true if the texts are the same; `==` is also true for other forms of a character.
+  package func isExactly(_ other: String) -> Bool {
+    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+  }
+
+  /// Hashes the text as `isExactly` compares it.
+  package func hashExactly(into hasher: inout Hasher) {
+    var text = self
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    hasher.combine(0xFF as UInt8)
+  }
+
   /// Returns true if the text comes before another one in the order of UTF-16 code units.
   ///
   /// UTF-8 has the same order, but for characters beyond U+FFFF, whose surrogates come before

@@ -6,6 +6,23 @@ package enum DatabaseLeaf: Sendable, Hashable {
 
   /// The maximum length of a string in UTF-8.
   package static let stringBytesMax = 10 << 20
+
+  package static func == (left: DatabaseLeaf, right: DatabaseLeaf) -> Bool {
+    switch (left, right) {
+    case (.boolean(let left), .boolean(let right)): left == right
+    case (.number(let left), .number(let right)): left == right
+    case (.string(let left), .string(let right)): left.isExactly(right)
+    default: false
+    }
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    switch self {
+    case .boolean(let flag): hasher.combine(flag)
+    case .number(let number): hasher.combine(number)
+    case .string(let text): text.hashExactly(into: &hasher)
+    }
+  }
 }
 
 extension DatabaseLeaf: Comparable {

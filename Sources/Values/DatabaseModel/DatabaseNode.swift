@@ -107,13 +107,14 @@ package struct DatabaseChildren: Sendable, Hashable, RandomAccessCollection {
   ///
   /// Empty nodes are left out.
   package init(_ children: some Sequence<(String, DatabaseNode)>) {
-    var byKey: [String: Int] = [:]
-    for (key, node) in children {
+    var byKey: [DatabaseKey: Int] = [:]
+    for (text, node) in children {
+      let key = DatabaseKey(text)
       if let index = byKey[key] {
         sorted[index].node = node
       } else {
         byKey[key] = sorted.count
-        sorted.append(Child(key: DatabaseKey(key), node: node))
+        sorted.append(Child(key: key, node: node))
       }
     }
     sorted.removeAll(where: \.node.isEmpty)

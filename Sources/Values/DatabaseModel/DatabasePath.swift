@@ -34,7 +34,15 @@ package struct DatabasePath: Sendable, Hashable {
 
   /// Returns true if the path is `ancestor` or below it.
   package func starts(with ancestor: DatabasePath) -> Bool {
-    keys.starts(with: ancestor.keys)
+    keys.starts(with: ancestor.keys) { $0.isExactly($1) }
+  }
+
+  package static func == (left: DatabasePath, right: DatabasePath) -> Bool {
+    left.count == right.count && left.starts(with: right)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    for key in keys { key.hashExactly(into: &hasher) }
   }
 
   /// Returns the path below an ancestor's first `count` keys.
