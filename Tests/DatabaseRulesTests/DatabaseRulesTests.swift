@@ -1,2 +1,0 @@
-@testable import DatabaseRules
-import Testing
