@@ -408,8 +408,9 @@ func topLayer() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "AuthAccounts", "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "FlowControl",
-        "FunctionLogs", "HTTPMessages", "Identifiers", "Identity", "JSONText", "LibC", "Manifests",
+        "AuthAccounts", "CMemory", "DatabaseRules", "DatabaseTree", "Deployment", "DocumentModel",
+        "EmulatorSuite", "FlowControl", "FunctionLogs", "HTTPMessages", "Identifiers", "Identity",
+        "JSONText", "LibC", "Manifests",
         "OutboundHTTP", "ProductionPlan", "SecurityRules", "StatusCodes", "ArgumentParser",
         "Logging",
         "ServiceLifecycle",

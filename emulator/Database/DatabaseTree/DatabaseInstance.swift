@@ -64,8 +64,12 @@ package final class DatabaseInstance: Sendable {
 
   /// Puts rules into force and checks all listeners again.
   package func setRules(_ rules: DatabaseRuleset?) async {
-    withState { $0.rules = rules }
-    await withCheckedContinuation { add(.recheck($0)) }
+    let hasListeners = withState { state in
+      state.rules = rules
+      return state.counts.listeners > 0
+    }
+    // A listener that is added later is checked by these rules, and before `run` there is none.
+    if hasListeners { await withCheckedContinuation { add(.recheck($0)) } }
   }
 
   // MARK: Single requests

@@ -1,24 +1,31 @@
-import DocumentModel
-import DocumentStore
-import FirestoreEmulator
 import Foundation
 import Logging
 import SecurityRules
 import ServiceLifecycle
 import StatusCodes
 
-/// The service that loads Firestore's security rules from a file, again at each change.
+/// A service that takes its security rules from a file.
+protocol RulesFileTarget: Sendable {
+  /// The name of the service in the middle of a sentence.
+  var service: String { get }
+  /// The setting of `firebase.json` that names the file.
+  var setting: String { get }
+  /// The text of the rules in force; nil if there are none.
+  var source: String? { get }
+
+  /// Puts the text of a file into force, also for open listeners.
+  ///
+  /// Throws the mistakes, each with the path, the line and the column.
+  func load(_ content: String, from path: String) async throws(RulesFileError)
+}
+
+/// The service that loads security rules from a file, again at each change.
 ///
-/// The rules apply to all projects, except projects and databases with uploaded rules of their own.
-/// A change is in force half a second later, also for open listeners. If the file is invalid or
-/// empty, the previous rules stay, and the log reports the problem. Without a file, everything is
-/// allowed.
+/// A change is in force half a second later. If the file is invalid or empty, the previous rules
+/// stay, and the log reports the problem. Without a file, everything is allowed.
 struct RulesFile: Service {
   let path: String
-  /// The suite's project; a change of the file also replaces its uploaded rules.
-  let project: String
-  let policy: RulesPolicy
-  let store: DocumentDatabase
+  let target: any RulesFileTarget
   let logger: Logger
 
   /// The time between two reads of the file; a change must be seen in two consecutive reads.
@@ -27,15 +34,20 @@ struct RulesFile: Service {
   /// Loads the file for the first time.
   ///
   /// Throws if the file is missing or invalid, so that nothing is served without its rules.
-  func load() throws {
+  func load() async throws {
     switch look() {
-    case .content(let content): try load(content)
+    case .content(let content):
+      try await target.load(content, from: path)
+      logger.notice(
+        "Security rules decide on requests",
+        metadata: ["file": "\(path)", "service": "\(target.service)"]
+      )
     case .unreadable(let reason):
       throw RulesFileError(description: "\(path) cannot be read: \(reason)")
     case .missing:
       throw StatusError(
         .failedPrecondition,
-        "There is no \(path), which firebase.json names as firestore.rules. Write these rules, "
+        "There is no \(path), which firebase.json names as \(target.setting). Write these rules, "
           + "correct firebase.json, or use --no-rules to allow everything."
       )
     }
@@ -44,8 +56,7 @@ struct RulesFile: Service {
   func run() async throws {
     try await cancelWhenGracefulShutdown {
       // A change since the first load is detected as well.
-      let loaded = policy.rules(of: DatabaseName(project: project))?.ruleset.file.content
-      var watch = RulesFileWatch(loaded.map { .content($0) } ?? .missing)
+      var watch = RulesFileWatch(target.source.map { .content($0) } ?? .missing)
       while true {
         try await Task.sleep(for: Self.interval)
         switch watch.looked(look()) {
@@ -54,8 +65,7 @@ struct RulesFile: Service {
         case .report(let problem): logger.error("\(path) \(problem) \(outcome)")
         case .load(let content):
           do {
-            try load(content)
-            store.recheckListeners()
+            try await target.load(content, from: path)
             logger.notice("The security rules have changed", metadata: ["file": "\(path)"])
           } catch {
             // The error is the compiler's text, with the place where an editor opens the file.
@@ -68,8 +78,8 @@ struct RulesFile: Service {
 
   /// A sentence about the rules that apply after a file could not be used.
   private var outcome: String {
-    policy.rules(of: DatabaseName(project: project)) == nil
-      ? "No rules are in force, so everybody may read and write everything in Firestore."
+    target.source == nil
+      ? "No rules are in force, so everybody may read and write everything in \(target.service)."
       : "The former rules stay."
   }
 
@@ -93,20 +103,6 @@ struct RulesFile: Service {
       return .content(text)
     } catch {
       return .unreadable(error.localizedDescription)
-    }
-  }
-
-  private func load(_ content: String) throws {
-    do {
-      let ruleset = try Ruleset(name: URL(filePath: path).lastPathComponent, content: content)
-      // A compiler's line, whose place editors and terminals open.
-      for issue in ruleset.issues { logger.warning("\(path):\(issue.text)") }
-      policy.load(ruleset, for: .everyProject, replacing: .project(project))
-      logger.notice("Security rules decide on Firestore's requests", metadata: ["file": "\(path)"])
-    } catch {
-      throw RulesFileError(
-        description: error.issues.map { "\(path):\($0.text)" }.joined(separator: "\n")
-      )
     }
   }
 }

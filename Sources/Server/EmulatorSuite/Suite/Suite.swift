@@ -222,7 +222,7 @@ package final class Suite: Service {
         IndexesFile(path: path, queries: parts.queries, logger: logger(for: "firestore"))
       )
     }
-    return [indexes, parts.rulesFile.map { essential($0) }].compactMap(\.self)
+    return [indexes].compactMap(\.self) + parts.rulesFiles.map { essential($0) }
   }
 
   /// Configures a service whose failure stops the group gracefully.

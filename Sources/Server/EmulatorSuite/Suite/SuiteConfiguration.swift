@@ -59,6 +59,10 @@ package struct SuiteConfiguration: Sendable {
   ///
   /// The file need not exist. Nil allows everything.
   package var rulesFile: String?
+  /// The absolute paths of the files with the security rules of the Realtime Database, by instance.
+  ///
+  /// The rules of all other instances allow everything.
+  package var databaseRules: [String: String]
   /// The absolute path of an export that is imported before the suite serves clients.
   package var importFolder: String?
   /// The absolute path of the folder to which the suite exports its data when it stops.
@@ -108,6 +112,7 @@ package struct SuiteConfiguration: Sendable {
     isOrdered: Bool = true,
     indexesFile: String? = nil,
     rulesFile: String? = nil,
+    databaseRules: [String: String] = [:],
     importFolder: String? = nil,
     exportFolder: String? = nil,
     environment: [String: String] = [:],
@@ -128,6 +133,7 @@ package struct SuiteConfiguration: Sendable {
     self.isOrdered = isOrdered
     self.indexesFile = indexesFile
     self.rulesFile = rulesFile
+    self.databaseRules = databaseRules
     self.importFolder = importFolder
     self.exportFolder = exportFolder
     self.environment = environment

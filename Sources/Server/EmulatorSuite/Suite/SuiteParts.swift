@@ -24,7 +24,7 @@ struct SuiteParts {
   let retention: EventRetention
   let queries: QueryRunner
   let rules: RulesPolicy
-  let rulesFile: RulesFile?
+  let rulesFiles: [RulesFile]
   let documents: DocumentDatabase
   let database: RealtimeDatabase
   let accounts: AccountStore
@@ -85,17 +85,7 @@ struct SuiteParts {
       logger: logger("firestore")
     )
     self.documents = documents
-    rulesFile = configuration.rulesFile.map { path in
-      RulesFile(
-        path: path,
-        project: configuration.project,
-        policy: rules,
-        store: documents,
-        logger: logger("rules")
-      )
-    }
-    try rulesFile?.load()
-    database = RealtimeDatabase(
+    let database = RealtimeDatabase(
       storage: storage,
       tailer: tailer,
       project: configuration.project,
@@ -103,6 +93,24 @@ struct SuiteParts {
       captureDepth: { _, path in path.count },
       logger: logger("database")
     )
+    self.database = database
+    let rulesLogger = logger("rules")
+    let firestoreRules = configuration.rulesFile.map { path in
+      let target = FirestoreRulesTarget(
+        project: configuration.project,
+        policy: rules,
+        store: documents,
+        logger: rulesLogger
+      )
+      return RulesFile(path: path, target: target, logger: rulesLogger)
+    }
+    let instances = Dictionary(grouping: configuration.databaseRules, by: \.value)
+    let databaseRules = try instances.sorted { $0.key < $1.key }.map { path, names in
+      let target = try DatabaseRulesTarget(names.map(\.key).sorted(), of: database)
+      return RulesFile(path: path, target: target, logger: rulesLogger)
+    }
+    rulesFiles = [firestoreRules].compactMap(\.self) + databaseRules
+    for file in rulesFiles { try await file.load() }
     accounts = AccountStore(
       storage: storage,
       tailer: tailer,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DatabaseRules
 import EmulatorSuite
 import Foundation
 import SecurityRules
@@ -109,6 +110,7 @@ struct Doctor: AsyncParsableCommand {
     }
     findings += files.misspelledKeys.map { Finding("firebase.json", .fix, $0) }
     if let path = files.storageRules { findings.append(storageRules(path)) }
+    findings += databaseRules(files)
     let project =
       suite.project.map { "\($0) (--project)" }
       ?? files.defaultProject.map { "\($0) (.firebaserc)" }
@@ -130,6 +132,36 @@ struct Doctor: AsyncParsableCommand {
       isWell: exists,
       exists ? path : "\(path) is missing; write it, or correct storage.rules in firebase.json"
     )
+  }
+
+  /// Reports the rules of the Realtime Database that the next start loads.
+  private func databaseRules(_ files: ProjectFiles) -> [Finding] {
+    let check = "database rules"
+    let project = suite.project ?? files.defaultProject ?? ProjectID.standard
+    let instances: [String: String]
+    do { instances = try files.databaseRules(of: project) } catch {
+      return [Finding(check, .fix, error.message)]
+    }
+    guard !instances.isEmpty else {
+      return files.hasDatabase ? [Finding(check, .note, RulesNotice.openDatabase)] : []
+    }
+    return Dictionary(grouping: instances, by: \.value).sorted { $0.key < $1.key }.map { file in
+      let names = file.value.map(\.key).sorted().joined(separator: ", ")
+      do {
+        _ = try DatabaseRuleset(parsing: String(contentsOfFile: file.key, encoding: .utf8))
+        return Finding(check, .ok, "\(file.key) decides on the requests of apps to \(names)")
+      } catch let error as DatabaseRulesError {
+        return Finding(check, .fix, "\(file.key):\(error)")
+      } catch {
+        return Finding(
+          check,
+          .fix,
+          FileManager.default.fileExists(atPath: file.key)
+            ? "\(file.key) cannot be read; give its owner the right to, or name another file"
+            : "\(file.key) is missing; write it, or correct database.rules in firebase.json"
+        )
+      }
+    }
   }
 
   private func functions(_ files: ProjectFiles) -> Finding {

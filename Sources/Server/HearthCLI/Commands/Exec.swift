@@ -39,7 +39,7 @@ struct Exec: AsyncParsableCommand {
   )
   var importFolder: String?
 
-  @Flag(help: "Allow everybody everything in Firestore, whatever the security rules say.")
+  @Flag(help: "Allow everybody everything, whatever the security rules say.")
   var noRules = false
 
   @Option(
@@ -83,13 +83,15 @@ struct Exec: AsyncParsableCommand {
       handler.logLevel = level
       return handler
     }
+    let project = project ?? files.defaultProject ?? ProjectID.standard
     let configuration = SuiteConfiguration(
-      project: project ?? files.defaultProject ?? ProjectID.standard,
+      project: project,
       ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
       isEphemeral: true,
       isPrivate: true,
       functions: functions.configuration(files, isWatched: false),
       rulesFile: noRules ? nil : files.firestoreRules,
+      databaseRules: noRules ? [:] : try files.databaseRules(of: project),
       importFolder: importFolder.map(absolutePath),
       environment: ProcessInfo.processInfo.environment,
       version: Version.current

@@ -24,7 +24,7 @@ struct Rules: AsyncParsableCommand {
 
   /// The note that a suite started with `--no-rules` prints.
   static let offNote =
-    "Security rules are off (--no-rules): everybody may read and write everything in Firestore."
+    "Security rules are off (--no-rules): everybody may read and write everything."
 
   /// The options that select a rules file.
   struct File: ParsableArguments {

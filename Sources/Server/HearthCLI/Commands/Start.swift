@@ -60,10 +60,10 @@ struct Start: AsyncParsableCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Allow everybody everything in Firestore, whatever the security rules say.",
+      "Allow everybody everything, whatever the security rules say.",
       discussion: """
-        Without this, the rules of firestore.rules, or of the file that firebase.json names, decide \
-        on the requests of every project. See `hearth rules`.
+        Without this, the rules of firestore.rules and database.rules.json, or of the files that \
+        firebase.json names, decide on requests. See `hearth rules`.
         """
     )
   )
@@ -179,8 +179,9 @@ struct Start: AsyncParsableCommand {
       handler.logLevel = verbose ? .debug : .info
       return handler
     }
+    let project = project ?? files.defaultProject ?? ProjectID.standard
     let configuration = SuiteConfiguration(
-      project: project ?? files.defaultProject ?? ProjectID.standard,
+      project: project,
       host: host ?? "127.0.0.1",
       hosts: host == nil ? files.emulators.hosts : [:],
       allowedOrigins: allowOrigin,
@@ -194,6 +195,7 @@ struct Start: AsyncParsableCommand {
       isOrdered: !unorderedEvents,
       indexesFile: strictIndexes ? files.firestoreIndexes : nil,
       rulesFile: noRules ? nil : files.firestoreRules,
+      databaseRules: noRules ? [:] : try files.databaseRules(of: project),
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,
@@ -202,6 +204,9 @@ struct Start: AsyncParsableCommand {
     var report = StartReport(json: json, format: format, isQuiet: quiet)
     if let notice = RulesNotice.atStart(file: files.firestoreRules, isOff: noRules) {
       report.notesOnceUp.append(notice)
+    }
+    if files.hasDatabase, !noRules, configuration.databaseRules.isEmpty {
+      report.notesOnceUp.append((RulesNotice.openDatabase, .notice))
     }
     if let note = files.emulators.missingNote(file: "firebase.json") {
       report.notesOnceUp.append((note, .notice))

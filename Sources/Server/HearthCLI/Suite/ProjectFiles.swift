@@ -1,3 +1,4 @@
+import DatabaseTree
 import EmulatorSuite
 import Foundation
 import Identifiers
@@ -28,6 +29,14 @@ struct ProjectFiles {
   ///
   /// Nil if `firebase.json` does not name a file and there is no `storage.rules`.
   var storageRules: String?
+  /// The settings of the Realtime Database in `firebase.json`; nil if it has none.
+  private var database: OneOrMany<Database>?
+  /// The file `database.rules.json`; nil if there is none.
+  private var usualDatabaseRules: String?
+  /// The targets in `.firebaserc`: names of resources by project, service and target.
+  private var targets: [String: [String: [String: [String]]]] = [:]
+  /// True if `firebase.json` has settings of the Realtime Database or of its emulator.
+  var hasDatabase: Bool { database != nil || emulators.services[.database] != nil }
   /// The default project in `.firebaserc`.
   var defaultProject: String?
   /// A sentence for each key of `firebase.json` that looks like a misspelled one.
@@ -108,6 +117,7 @@ struct ProjectFiles {
       }
       firestoreRules = firebase.firestore?.only?.rules.map { Self.absolute($0, in: folder) }
       storageRules = firebase.storage?.only?.rules.map { Self.absolute($0, in: folder) }
+      database = firebase.database
       functionsProduct = functions?.product
       if let name = functions?.configuration {
         guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
@@ -121,6 +131,8 @@ struct ProjectFiles {
     firestoreRules = firestoreRules ?? Self.existing("firestore.rules", in: folder)
     storageRules = storageRules ?? Self.existing("storage.rules", in: folder)
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
+    usualDatabaseRules = Self.existing("database.rules.json", in: folder)
+    targets = firebaserc?.targets ?? [:]
     defaultProject = firebaserc?.projects?["default"]
     if let defaultProject, !ProjectID.isUsable(defaultProject) {
       throw CommandError(
@@ -128,6 +140,38 @@ struct ProjectFiles {
           + "hyphens."
       )
     }
+  }
+
+  /// Returns the paths of the files with the Realtime Database's rules, by instance of a project.
+  ///
+  /// Throws `CommandError` for settings that name no instance.
+  func databaseRules(of project: String) throws(CommandError) -> [String: String] {
+    let first = RealtimeDatabase.defaultInstance(of: project)
+    guard let database else { return usualDatabaseRules.map { [first: $0] } ?? [:] }
+    var files: [String: String] = [:]
+    for part in database.parts {
+      let instances: [String]
+      if !database.isList {
+        instances = [first]
+      } else if let target = part.target {
+        guard let found = targets[project]?["database"]?[target], !found.isEmpty else {
+          throw CommandError(
+            "\(folder)/firebase.json: the target \(target) of the database is not configured for "
+              + "project \(project); add targets.\(project).database.\(target) to .firebaserc."
+          )
+        }
+        instances = found
+      } else if let instance = part.instance {
+        instances = [instance]
+      } else {
+        throw CommandError(
+          "\(folder)/firebase.json: Must supply either \"target\" or \"instance\" in database config"
+        )
+      }
+      guard let rules = part.rules else { continue }
+      for instance in instances { files[instance] = Self.absolute(rules, in: folder) }
+    }
+    return files
   }
 
   /// Returns a sentence for each unknown key whose name is close to that of a known one.
@@ -151,6 +195,7 @@ struct ProjectFiles {
     return check(root, FirebaseKeys.root, at: "")
       + check(root["functions"], FirebaseKeys.functions, at: "functions.")
       + check(root["firestore"], FirebaseKeys.firestore, at: "firestore.")
+      + check(root["database"], FirebaseKeys.database, at: "database.")
       + check(emulators, services + FirebaseKeys.otherEmulators, at: "emulators.")
       + services.flatMap {
         check(emulators[$0], FirebaseKeys.emulator, at: "emulators.\($0).")
@@ -170,6 +215,7 @@ struct ProjectFiles {
     static let firestore = [
       "rules", "indexes", "database", "location", "predeploy", "postdeploy", "edition",
     ]
+    static let database = ["rules", "instance", "target", "predeploy", "postdeploy"]
     static let emulator = ["host", "port", "enabled", "websocketPort"]
     static let otherEmulators = [
       "apphosting", "dataconnect", "eventarc", "extensions", "hosting", "logging", "pubsub",
@@ -230,6 +276,7 @@ struct ProjectFiles {
     var functions: OneOrMany<Functions>?
     var firestore: OneOrMany<Firestore>?
     var storage: OneOrMany<Storage>?
+    var database: OneOrMany<Database>?
     var emulators: EmulatorSettings?
   }
 
@@ -242,30 +289,43 @@ struct ProjectFiles {
     var rules: String?
   }
 
+  private struct Database: Decodable {
+    var rules: String?
+    var instance: String?
+    var target: String?
+  }
+
   private struct Functions: Decodable {
     var source: String?
     var product: String?
     var configuration: String?
   }
 
-  /// A setting with one object or a list of objects, of which the first is used.
+  /// A setting with one object or a list of objects.
   ///
   /// `functions` may be a list of codebases, and `firestore` a list of databases.
   private struct OneOrMany<Part: Decodable>: Decodable {
-    var only: Part?
+    var parts: [Part]
+    var isList: Bool
+
+    /// The first object, for services that use only one.
+    var only: Part? { parts.first }
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       // The type is found by decoding; the error of decoding one object is the more helpful one.
       if let list = try? container.decode([Part].self) {
-        only = list.first
+        parts = list
+        isList = true
       } else {
-        only = try container.decode(Part.self)
+        parts = [try container.decode(Part.self)]
+        isList = false
       }
     }
   }
 
   private struct FirebaseRC: Decodable {
     var projects: [String: String]?
+    var targets: [String: [String: [String: [String]]]]?
   }
 }

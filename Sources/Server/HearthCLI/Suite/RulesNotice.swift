@@ -3,8 +3,12 @@ import Foundation
 import Logging
 import SecurityRules
 
-/// The words for Firestore's security rules that keep nobody from anything.
+/// The words for security rules that keep nobody from anything.
 enum RulesNotice {
+  static let openDatabase =
+    "There is no database.rules.json, so everybody may read and write everything in the Realtime "
+    + "Database."
+
   /// Returns the notice of a start; nil if the rules deny something, or cannot be loaded.
   ///
   /// `file` is nil for a project without rules.
