@@ -330,9 +330,9 @@ func modules() -> [Target] {
       "DataExport",
       in: "emulator",
       [
-        "AuthAccounts", "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire",
-        "FlowControl", "JSONText", "LibC", "StatusCodes", "StorageEngine", "VectorIndex",
-        "SwiftProtobuf",
+        "AuthAccounts", "DatabaseModel", "DatabaseTree", "DocumentModel", "DocumentStore",
+        "FirestoreProtos", "FirestoreWire", "FlowControl", "Identity", "JSONText", "LibC",
+        "StatusCodes", "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
     module(

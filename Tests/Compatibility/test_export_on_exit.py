@@ -41,7 +41,7 @@ def test_the_form_of_the_imported_export_is_kept(export, tmp_path):
         assert {found.id for found in client(suite).collection("users").get()} == {"tina", "carl"}
 
 
-@pytest.mark.parametrize("name", ["storage_export/blob", "database_export/demo.json", "README.md"])
+@pytest.mark.parametrize("name", ["storage_export/blob", "dataconnect_export/a.tar", "README.md"])
 def test_what_an_export_would_remove_stops_the_start(export, tmp_path, name):
     other = export / name
     other.parent.mkdir(exist_ok=True)

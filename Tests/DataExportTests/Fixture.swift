@@ -1,5 +1,6 @@
 import AuthAccounts
 import DataExport
+import DatabaseTree
 import DocumentModel
 import DocumentStore
 import EventLog
@@ -20,6 +21,7 @@ struct Fixture {
   let storage = FaultyStorage()
   let store: DocumentDatabase
   let accounts: AccountStore
+  let trees: RealtimeDatabase
   let vectors: VectorCatalog
   let exporter: DataExporter
   let importer: DataImporter
@@ -47,10 +49,19 @@ struct Fixture {
       project: project,
       now: now
     )
+    trees = RealtimeDatabase(
+      storage: storage,
+      tailer: EventTailer(storage: storage, logger: .silent),
+      project: project,
+      now: now,
+      captureDepth: { _, _ in nil },
+      logger: .silent
+    )
     vectors = VectorCatalog(storage: storage)
     exporter = DataExporter(
       store: store,
       accounts: accounts,
+      database: trees,
       vectors: vectors,
       version: "test",
       fileBytesMax: fileBytesMax
@@ -58,6 +69,7 @@ struct Fixture {
     importer = DataImporter(
       store: store,
       accounts: accounts,
+      database: trees,
       vectors: vectors,
       storage: storage,
       project: project,

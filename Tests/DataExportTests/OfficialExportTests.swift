@@ -168,16 +168,16 @@ struct OfficialExportTests {
       try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
     )
     parts["storage"] = ["version": "13.0.0", "path": "storage_export"]
-    parts["database"] = ["version": "4.11.2", "path": "database_export"]
+    parts["dataconnect"] = ["version": "2.0.0", "path": "dataconnect_export"]
     try JSONSerialization.data(withJSONObject: parts).write(to: file)
     let imported = try await Fixture().importer.import(path, .init())
     #expect(imported.documents == 1)
-    #expect(imported.skippedParts == ["database", "storage"])
+    #expect(imported.skippedParts == ["dataconnect", "storage"])
 
     parts["firestore"] = nil
     for name in ["auth", "vectors"] { parts[name] = nil }
     try JSONSerialization.data(withJSONObject: parts).write(to: file)
-    #expect(try await refusal().contains("only database, storage"))
+    #expect(try await refusal().contains("only dataconnect, storage"))
   }
 
   @Test("The form of an export is that of its documents")

@@ -1,4 +1,5 @@
 package import AuthAccounts
+package import DatabaseTree
 import JSONText
 package import DocumentModel
 package import DocumentStore
@@ -8,7 +9,7 @@ import StatusCodes
 import SwiftProtobuf
 package import VectorIndex
 
-/// The exporter of documents, users and vectors to folders that `DataImporter` reads.
+/// The exporter of documents, users, Realtime Databases and vectors to folders that `DataImporter` reads.
 package struct DataExporter: Sendable {
   /// The size at which a file is closed, so that no tool has to open a huge file.
   static let fileBytesMax = 256 << 20
@@ -18,6 +19,7 @@ package struct DataExporter: Sendable {
 
   let store: DocumentDatabase
   let accounts: AccountStore
+  let database: RealtimeDatabase
   let vectors: VectorCatalog
   let version: String
   let fileBytesMax: Int
@@ -26,12 +28,14 @@ package struct DataExporter: Sendable {
   package init(
     store: DocumentDatabase,
     accounts: AccountStore,
+    database: RealtimeDatabase,
     vectors: VectorCatalog,
     version: String,
     fileBytesMax: Int = Self.fileBytesMax
   ) {
     self.store = store
     self.accounts = accounts
+    self.database = database
     self.vectors = vectors
     self.version = version
     self.fileBytesMax = fileBytesMax
@@ -51,6 +55,8 @@ package struct DataExporter: Sendable {
     package var path: String
     package var documents: Int
     package var users: Int
+    /// The number of instances of the Realtime Database.
+    package var instances: Int
     package var vectors: Int
   }
 
@@ -69,12 +75,14 @@ package struct DataExporter: Sendable {
         let time = try await store.readTime()
         let count = try await write([database], at: time, to: destination.workPath, name: name)
         try destination.publish(folders: [])
-        return Summary(path: destination.path, documents: count, users: 0, vectors: 0)
+        return Summary(path: destination.path, documents: count, users: 0, instances: 0, vectors: 0)
       }
     }
   }
 
   /// Writes all documents and users of a project and all vectors of one moment to a folder.
+  ///
+  /// The trees of the Realtime Database have the state of the moment at which they are written.
   ///
   /// If `replaces` is true, an earlier export in the folder is replaced; otherwise the call throws
   /// `ALREADY_EXISTS`. A folder that contains anything but an export is always refused. The form
@@ -122,6 +130,7 @@ package struct DataExporter: Sendable {
         }
         let authPath = try destination.makeFolder(AccountFile.folder)
         let users = try AccountFile.write(moment.accounts, to: authPath)
+        let trees = try await DatabaseFiles.write(database, to: destination)
         let vectorsPath = try destination.makeFolder(Self.vectorsFolder)
         let vectors = try writeVectors(
           moment.vectors,
@@ -137,6 +146,7 @@ package struct DataExporter: Sendable {
             metadataFile: "\(Self.documentsFolder)/\(Self.metadataName(Self.documentsFolder))"
           ),
           auth: .init(version: version, path: AccountFile.folder),
+          database: trees.map { _ in .init(version: version, path: DatabaseFiles.folder) },
           vectors: .init(
             version: version,
             path: Self.vectorsFolder,
@@ -145,8 +155,15 @@ package struct DataExporter: Sendable {
         )
         try Self.write(metadata, to: "\(destination.workPath)/\(ExportMetadata.fileName)")
         let inner = form == .firebase ? OfficialExportWriter.folders(in: documentsPath) : []
-        try destination.publish(folders: inner + [documentsPath, authPath, vectorsPath])
-        return Summary(path: destination.path, documents: documents, users: users, vectors: vectors)
+        let folders = [trees?.folder].compactMap(\.self)
+        try destination.publish(folders: inner + [documentsPath, authPath, vectorsPath] + folders)
+        return Summary(
+          path: destination.path,
+          documents: documents,
+          users: users,
+          instances: trees?.instances ?? 0,
+          vectors: vectors
+        )
       }
     }
   }
@@ -279,7 +296,8 @@ package struct DataExporter: Sendable {
   /// because a new export could not replace them.
   private static func isWholeExport(_ names: [String]) -> Bool {
     let own = [
-      ExportMetadata.fileName, documentsFolder, AccountFile.folder, vectorsFolder, ".DS_Store",
+      ExportMetadata.fileName, documentsFolder, AccountFile.folder, DatabaseFiles.folder,
+      vectorsFolder, ".DS_Store",
     ]
     return names.contains(ExportMetadata.fileName) && names.allSatisfy(own.contains)
   }

@@ -1,4 +1,5 @@
 package import AuthAccounts
+package import DatabaseTree
 import JSONText
 package import DocumentModel
 package import DocumentStore
@@ -17,6 +18,7 @@ package import VectorIndex
 package final class DataImporter: Sendable {
   private let store: DocumentDatabase
   private let accounts: AccountStore
+  private let database: RealtimeDatabase
   private let vectors: VectorCatalog
   private let storage: any OrderedStorage
   private let project: String
@@ -29,6 +31,7 @@ package final class DataImporter: Sendable {
   package init(
     store: DocumentDatabase,
     accounts: AccountStore,
+    database: RealtimeDatabase,
     vectors: VectorCatalog,
     storage: any OrderedStorage,
     project: String,
@@ -36,6 +39,7 @@ package final class DataImporter: Sendable {
   ) {
     self.store = store
     self.accounts = accounts
+    self.database = database
     self.vectors = vectors
     self.storage = storage
     self.project = project
@@ -44,21 +48,34 @@ package final class DataImporter: Sendable {
 
   /// The treatment of existing data and triggers during an import.
   package struct Options: Sendable, Hashable {
-    /// Records an event for each changed document, so that triggers run.
+    /// Records an event for each changed document and node, so that triggers run.
     package var firesTriggers: Bool
     /// Empties the databases in the export first, and all indexes if the export contains vectors.
     ///
     /// An export without a single document empties the database `(default)`. Users are deleted
-    /// first if the export contains users.
+    /// first if the export contains users, and all instances of the Realtime Database if it
+    /// contains some.
     ///
-    /// Otherwise, the import replaces documents and vectors with the same names and keeps all
-    /// others.
+    /// Otherwise, the import replaces documents, vectors and the trees of instances with the same
+    /// names and keeps all others.
     package var replaces: Bool
+    /// The instance of the Realtime Database whose tree the imported file is; nil for an export or
+    /// a file of documents.
+    package var instance: String?
+    /// False before the suite's services run; then no triggers run either.
+    package var isServing: Bool
 
     /// Creates options; by default no triggers run and no data are removed.
-    package init(firesTriggers: Bool = false, replaces: Bool = false) {
+    package init(
+      firesTriggers: Bool = false,
+      replaces: Bool = false,
+      instance: String? = nil,
+      isServing: Bool = true
+    ) {
       self.firesTriggers = firesTriggers
       self.replaces = replaces
+      self.instance = instance
+      self.isServing = isServing
     }
   }
 
@@ -72,8 +89,10 @@ package final class DataImporter: Sendable {
     package var documents: Int
     package var changedDocuments: Int
     package var users: Int
+    /// The number of instances of the Realtime Database.
+    package var instances = 0
     package var vectors: Int
-    /// The names of the export's parts that Hearth has no emulator for, such as `database`.
+    /// The names of the export's parts that Hearth has no emulator for, such as `storage`.
     package var skippedParts: [String] = []
   }
 
@@ -84,11 +103,12 @@ package final class DataImporter: Sendable {
     /// The options of the import; nil in notes of older versions.
     package var firesTriggers: Bool?
     package var replaces: Bool?
+    package var instance: String?
 
     /// The command that completes the import.
     package var command: String {
-      "hearth import \(path)" + (replaces == true ? " --replace" : "")
-        + (firesTriggers == true ? " --fire-triggers" : "")
+      "hearth import \(path)" + (instance.map { " --instance \($0)" } ?? "")
+        + (replaces == true ? " --replace" : "") + (firesTriggers == true ? " --fire-triggers" : "")
     }
   }
 
@@ -106,7 +126,7 @@ package final class DataImporter: Sendable {
   }
 
   /// Imports an export of Hearth, of the official emulator or of `gcloud firestore export`, or a
-  /// file of documents written by hand.
+  /// file of documents or of a tree of the Realtime Database.
   ///
   /// Throws before it writes anything if the export is incomplete or a vector index does not fit.
   /// The error of a damaged file names the file and the line. Throws `ABORTED` while another import
@@ -121,6 +141,9 @@ package final class DataImporter: Sendable {
     }
     return try await withTaskExecutorPreference(DiskExecutor.shared) {
       let path = URL(filePath: path).standardizedFileURL.path
+      if let instance = options.instance {
+        return try await importTree(path, instance, options)
+      }
       if !ExportSource.isMetadataFile(path), SeedFile.isFile(path) {
         return try await importSeed(path, options)
       }
@@ -130,11 +153,13 @@ package final class DataImporter: Sendable {
         documents: 0,
         changedDocuments: 0,
         users: source.accounts?.users.count ?? 0,
+        instances: source.database?.files.count ?? 0,
         vectors: 0,
         skippedParts: source.skippedParts
       )
       let found = try await check(documentsOf: source)
       try check(source.vectors, options)
+      try await source.database?.check()
       if !options.replaces { try await source.accounts?.check(against: accounts) }
       try await begin(path, options)
       if options.replaces {
@@ -147,10 +172,35 @@ package final class DataImporter: Sendable {
       try await load(documentsOf: source, options, &summary)
       if options.replaces, source.accounts != nil { try await accounts.deleteAll() }
       try await source.accounts?.load(into: accounts)
+      try await source.database?.load(into: database, options)
       try await load(source.vectors, options, &summary)
       try await end(path)
       return summary
     }
+  }
+
+  /// Imports a file as the tree of one instance of the Realtime Database.
+  private func importTree(
+    _ path: String,
+    _ instance: String,
+    _ options: Options
+  ) async throws -> Summary {
+    var options = options
+    // The file stands for its instance only.
+    options.replaces = false
+    let files = DatabaseFiles(path: path, instance: instance)
+    try await files.check()
+    try await begin(path, options)
+    try await files.load(into: database, options)
+    try await end(path)
+    return Summary(
+      path: path,
+      documents: 0,
+      changedDocuments: 0,
+      users: 0,
+      instances: 1,
+      vectors: 0
+    )
   }
 
   // MARK: - Documents
@@ -403,7 +453,8 @@ package final class DataImporter: Sendable {
       path: path,
       startTime: now().description,
       firesTriggers: options.firesTriggers,
-      replaces: options.replaces
+      replaces: options.replaces,
+      instance: options.instance
     )
     var batch = StorageBatch()
     batch.put(Self.noteKeyspace, Self.key(path), try note.jsonBytes())

@@ -6,11 +6,12 @@ struct ExportMetadata: Codable, Sendable, Hashable {
   var version: String
   var firestore: Part?
   var auth: Folder?
+  var database: Folder?
   var vectors: Part?
 
   /// The names of all members of the metadata.
   struct Names: Decodable {
-    /// The parts of emulators that Hearth does not have, such as `database`, sorted.
+    /// The parts of emulators that Hearth does not have, such as `storage`, sorted.
     var unknown: [String]
 
     init(from decoder: any Decoder) throws {
@@ -30,10 +31,10 @@ struct ExportMetadata: Codable, Sendable, Hashable {
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case version, firestore, auth, vectors
+    case version, firestore, auth, database, vectors
   }
 
-  /// The folder with the users, relative to the folder of the export.
+  /// The folder with the users or the trees of the Realtime Database, relative to the folder of the export.
   struct Folder: Codable, Sendable, Hashable {
     var version: String
     var path: String

@@ -9,6 +9,8 @@ struct ExportSource: Sendable {
   var official: OfficialExport?
   /// The users of an export, which are read when they are checked.
   var accounts: AccountFile?
+  /// The trees of the Realtime Database, which are read when they are checked.
+  var database: DatabaseFiles?
   var vectors: Vectors?
   /// The names of the parts that belong to emulators which Hearth does not have, sorted.
   var skippedParts: [String] = []
@@ -61,11 +63,16 @@ struct ExportSource: Sendable {
       for name in AccountFile.names { try RegularFile.check("\(folder)/\(name)", isIn: path) }
       accounts = try AccountFile(folder: folder)
     }
-    guard documents != nil || official != nil || vectors != nil || accounts != nil else {
+    if let part = metadata.database {
+      try Self.checkInside(part.path, whole)
+      database = try DatabaseFiles(folder: "\(path)/\(part.path)", isIn: path)
+    }
+    let isEmpty = documents == nil && official == nil && vectors == nil && accounts == nil
+    guard !isEmpty || database != nil else {
       let others = skippedParts.isEmpty ? "" : ", only \(skippedParts.joined(separator: ", "))"
       throw StatusError(
         .notFound,
-        "\(path) has no Firestore documents, users or vectors\(others)."
+        "\(path) has no documents, users, Realtime Databases or vectors\(others)."
       )
     }
   }

@@ -8,7 +8,7 @@ package struct DatabaseDataError: Error, Hashable {
   static let notJSON = DatabaseDataError(
     "Invalid data; couldn't parse JSON object, array, or value."
   )
-  static let tooDeep = DatabaseDataError(
+  package static let tooDeep = DatabaseDataError(
     "Invalid data; a path is deeper than \(DatabasePath.depthMax) keys."
   )
   static let stringTooLong = DatabaseDataError(
@@ -19,7 +19,7 @@ package struct DatabaseDataError: Error, Hashable {
   )
   static let invalidServerValue = DatabaseDataError("Invalid data; an unknown server value.")
 
-  static func invalidKey(_ key: String) -> DatabaseDataError {
+  package static func invalidKey(_ key: String) -> DatabaseDataError {
     DatabaseDataError(keyMessage(line: 1, column: 1), key: key)
   }
 
@@ -29,7 +29,7 @@ package struct DatabaseDataError: Error, Hashable {
   }
 
   /// Returns the error with the place of an invalid key in the text that was parsed.
-  func placed(in text: [UInt8]) -> DatabaseDataError {
+  package func placed(in text: [UInt8]) -> DatabaseDataError {
     guard let key else { return self }
     var quoted: [UInt8] = []
     quoted.appendJSONQuoted(key)

@@ -154,6 +154,25 @@ package final class DatabaseInstance: Sendable {
     }
   }
 
+  /// Applies a write without rules, listeners and events for functions, before `run`.
+  ///
+  /// Nothing else may write to the instance at that time. The write is durable after the next
+  /// synced commit of the storage. Throws a `DatabaseError`.
+  package func load(_ operation: DatabaseWrite.Operation) async throws {
+    let batch = try await storage.read { snapshot in
+      var view = TreeView(StoredTree(instance: name, snapshot: snapshot))
+      let write = try ResolvedWrite(
+        DatabaseWrite(operation),
+        in: view,
+        nowMilliseconds: settings.now().milliseconds
+      )
+      var batch = StorageBatch()
+      for effect in try write.apply(to: &view) { effect.append(to: &batch, instance: name) }
+      return batch
+    }
+    try await storage.commit(batch, durability: .relaxed)
+  }
+
   // MARK: Sessions
 
   /// Opens a session, whose events go to `send`, in order and one after the other.

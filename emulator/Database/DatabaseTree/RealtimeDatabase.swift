@@ -89,7 +89,8 @@ package final class RealtimeDatabase: Service, Sendable {
     return instance
   }
 
-  private static func isValid(_ name: String) -> Bool {
+  /// Returns true for a text that can be the name of an instance.
+  package static func isValid(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 128
       && name.utf8.allSatisfy { byte in
         switch byte {

@@ -1,4 +1,5 @@
 import DataExport
+import DatabaseTree
 import DocumentModel
 import Foundation
 import HTTPMessages
@@ -49,13 +50,20 @@ struct DataTransfer: Sendable {
     try checkAbsolute(body.path)
     let summary = try await importer.import(
       body.path,
-      .init(firesTriggers: body.fireTriggers ?? false, replaces: body.replace ?? false)
+      .init(
+        firesTriggers: body.fireTriggers ?? false,
+        replaces: body.replace ?? false,
+        instance: body.instance.map {
+          $0.isEmpty ? RealtimeDatabase.defaultInstance(of: project) : $0
+        }
+      )
     )
     logger.notice(
       "Data imported",
       metadata: [
         "import.path": "\(summary.path)", "import.documents": "\(summary.documents)",
-        "import.users": "\(summary.users)", "import.vectors": "\(summary.vectors)",
+        "import.users": "\(summary.users)", "import.instances": "\(summary.instances)",
+        "import.vectors": "\(summary.vectors)",
       ]
     )
     return try .json(encoding: TransferSummary(summary))
@@ -92,7 +100,8 @@ struct DataTransfer: Sendable {
       "Data exported",
       metadata: [
         "export.path": "\(summary.path)", "export.documents": "\(summary.documents)",
-        "export.users": "\(summary.users)", "export.vectors": "\(summary.vectors)",
+        "export.users": "\(summary.users)", "export.instances": "\(summary.instances)",
+        "export.vectors": "\(summary.vectors)",
       ]
     )
     return TransferSummary(summary)
@@ -126,6 +135,7 @@ extension TransferSummary {
       documents: summary.documents,
       changedDocuments: summary.documents,
       users: summary.users,
+      instances: summary.instances == 0 ? nil : summary.instances,
       vectors: summary.vectors
     )
   }
@@ -136,6 +146,7 @@ extension TransferSummary {
       documents: summary.documents,
       changedDocuments: summary.changedDocuments,
       users: summary.users,
+      instances: summary.instances == 0 ? nil : summary.instances,
       vectors: summary.vectors,
       skippedParts: summary.skippedParts.isEmpty ? nil : summary.skippedParts
     )

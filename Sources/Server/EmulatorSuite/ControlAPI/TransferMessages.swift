@@ -26,11 +26,16 @@ package struct ImportOrder: Codable, Sendable, Hashable {
   package var path: String
   package var fireTriggers: Bool?
   package var replace: Bool?
+  /// The instance of the Realtime Database whose tree the file is; empty for the first one.
+  ///
+  /// Nil for an export or a file of documents.
+  package var instance: String?
 
-  package init(path: String, fireTriggers: Bool, replace: Bool) {
+  package init(path: String, fireTriggers: Bool, replace: Bool, instance: String? = nil) {
     self.path = path
     self.fireTriggers = fireTriggers
     self.replace = replace
+    self.instance = instance
   }
 }
 
@@ -42,7 +47,9 @@ package struct TransferSummary: Codable, Sendable, Hashable {
   /// The number of imported documents that were new or different; all documents for an export.
   package var changedDocuments: Int
   package var users: Int
+  /// The number of instances of the Realtime Database; nil if there are none.
+  package var instances: Int?
   package var vectors: Int
-  /// The parts of an imported export that no emulator of the suite can take, such as `database`.
+  /// The parts of an imported export that no emulator of the suite can take, such as `storage`.
   package var skippedParts: [String]?
 }

@@ -43,7 +43,7 @@ extension Suite {
       return report(.importSkipped(folder: folder))
     }
     let summary = try await withThrowingTaskGroup(of: DataImporter.Summary?.self) { group in
-      group.addTask { try await importer.import(folder, .init()) }
+      group.addTask { try await importer.import(folder, .init(isServing: false)) }
       group.addTask { [self] in
         // A cancelled sleep means that the import has ended.
         while (try? await Task.sleep(for: Self.importReportInterval)) != nil {

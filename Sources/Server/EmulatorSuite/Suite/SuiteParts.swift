@@ -129,12 +129,14 @@ struct SuiteParts {
       exporter: DataExporter(
         store: documents,
         accounts: accounts,
+        database: database,
         vectors: vectors,
         version: configuration.version
       ),
       importer: DataImporter(
         store: documents,
         accounts: accounts,
+        database: database,
         vectors: vectors,
         storage: storage,
         project: configuration.project,

@@ -6,14 +6,16 @@ import Foundation
 /// `hearth export`: writes the suite's data to a folder.
 struct Export: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Write the project's documents and users, and all vectors, to a folder.",
+    abstract:
+      "Write the project's documents and users, the Realtime Database and all vectors to a folder.",
     usage: "hearth export <folder> [--force] [<options>]",
     discussion: """
       The documents of all databases of the suite's project are as they were at one moment, while \
       writes continue; those of other projects are left out. The folder appears in one step, when \
       everything is on the disk; until then an earlier export there is untouched. It is laid out \
       as Firebase's exports are, with one document a line in Firestore's JSON form, so that it can \
-      be read, compared and kept beside the code.
+      be read, compared and kept beside the code. Each instance of the Realtime Database is a JSON \
+      file, as it was when it was written.
 
         hearth export ./seed            a new folder
         hearth export ./seed --force    replaces the export that is there
@@ -69,10 +71,11 @@ struct Export: AsyncParsableCommand {
 }
 
 extension TransferSummary {
-  /// The counts in words; users only if there are some.
+  /// The counts in words; users and Realtime Databases only if there are some.
   var contents: String {
     let users = users > 0 ? ", \(counted(users, "user"))" : ""
-    return "\(counted(documents, "document"))\(users) and \(counted(vectors, "vector"))"
+    let trees = instances.map { ", \(counted($0, "Realtime Database"))" } ?? ""
+    return "\(counted(documents, "document"))\(users)\(trees) and \(counted(vectors, "vector"))"
   }
 }
 

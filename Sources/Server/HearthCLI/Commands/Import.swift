@@ -6,26 +6,29 @@ import JSONText
 /// `hearth import`: reads an export into the running suite.
 struct Import: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Read an export's documents, users and vectors into the running suite.",
+    abstract: "Read an export or a JSON file into the running suite.",
     usage: "hearth import <folder|file> [--fire-triggers] [--replace] [<options>]",
     discussion: """
       An export of `hearth export`, of the official emulator (Firebase's tools) or of \
       `gcloud firestore export`, or a file of JSON. \
       The export is checked as a whole before anything is written: format, counts, checksums and \
       every line; a fault is named with its file and line. Documents keep the times they were \
-      created and updated. Those of the same name are replaced, all others stay; --replace first \
-      empties the databases that the export holds, and deletes all users and vectors if it holds \
-      some. No function fires unless --fire-triggers says \
+      created and updated. Those of the same name are replaced, all others stay, and each instance of \
+      the Realtime Database in the export is replaced as a whole; --replace first \
+      empties the databases that the export holds, and deletes all users, instances and vectors if \
+      it holds some. No function fires unless --fire-triggers says \
       so. An import that was cut short can simply be run again; the next start tells of it.
 
       A JSON file has documents that were written by hand, by their paths, such as
       {"users/tina": {"name": "Tina", "born": {"$timestamp": "1990-04-01T00:00:00Z"}}}. What JSON \
       lacks is an object of one member: $timestamp, $bytes, $reference, $geopoint, $integer, \
-      $double, $vector.
+      $double, $vector. With --database the file is the tree of a Realtime Database, which it \
+      replaces.
 
         hearth import ./seed
         hearth import ./seed --replace
         hearth import seed.json
+        hearth import presence.json --database
         hearth start --import ./seed      at the start, before anyone is served
       """
   )
@@ -39,6 +42,12 @@ struct Import: AsyncParsableCommand {
     )
   )
   var folder: String
+
+  @Flag(help: "The file is the tree of the project's Realtime Database, PROJECT-default-rtdb.")
+  var database = false
+
+  @Option(help: "The file is the tree of this instance of the Realtime Database.")
+  var instance: String?
 
   @Flag(help: "Fire triggers for each document that is new or differs from the one there.")
   var fireTriggers = false
@@ -57,13 +66,16 @@ struct Import: AsyncParsableCommand {
       let data = try? Data(contentsOf: URL(filePath: folder))
     {
       try JSONInput.check(Array(data), name: folder, remedy: "Correct it.")
-      try Self.checkIsNotUsers(Array(data), name: folder)
+      if !database, instance == nil {
+        try Self.checkIsNotUsers(Array(data), name: folder)
+      }
     }
     let client = try await suite.connect()
     let order = ImportOrder(
       path: absolutePath(folder),
       fireTriggers: fireTriggers,
-      replace: replace
+      replace: replace,
+      instance: instance ?? (database ? "" : nil)
     )
     let summary = try await withThrowingTaskGroup(of: TransferSummary?.self) { group in
       group.addTask { try await client.transfer("/hearth/v1/import", order) }

@@ -79,6 +79,7 @@ enum ForeignCommand {
     "firestore:rules": "rules", "config": "functions config",
     "functions:config:set": "functions config set",
     "functions:config:get": "functions config", "functions:config:unset": "functions config unset",
+    "database:import": "import FILE --database", "database:set": "import FILE --database",
     "secrets": "functions config set --secret",
     "functions:secrets:set": "functions config set --secret",
     "functions:secrets:access": "functions config",
@@ -93,7 +94,8 @@ enum ForeignCommand {
     reads the folder of `firebase emulators:export DIR --only auth`. `hearth auth create` \
     creates single users.
     """,
-    "clear": emptying, "console": console, "emulators:stop": stopping,
+    "clear": emptying, "database:get": tree, "database:push": tree, "database:remove": tree,
+    "database:update": tree, "console": console, "emulators:stop": stopping,
     "firestore:delete": emptying, "functions:shell": invoking, "kill": stopping, "open": console,
     "reset": emptying,
     "restart": "\(stopping) Then start it again; its data are kept.",
@@ -117,11 +119,21 @@ enum ForeignCommand {
 
   private static let emptying = """
     To delete all data, stop the suite and remove its data folder, .hearth. To delete only all \
-    documents, or only all users, while it runs, with the ports that `hearth start` printed:
+    documents, all users or a Realtime Database while it runs, with the ports that `hearth start` \
+    printed:
       curl -X DELETE 'http://127.0.0.1:8080/emulator/v1/projects/PROJECT/databases/\
     (default)/documents'
       curl -X DELETE http://127.0.0.1:9099/emulator/v1/projects/PROJECT/accounts
+      curl -X DELETE -H 'Authorization: Bearer owner' \
+    'http://127.0.0.1:9000/.json?ns=PROJECT-default-rtdb'
     Single documents are deleted in the console.
+    """
+
+  private static let tree = """
+    The Realtime Database is read and written over REST, with the port that `hearth start` printed:
+      curl -H 'Authorization: Bearer owner' \
+    'http://127.0.0.1:9000/PATH.json?ns=PROJECT-default-rtdb'
+    -X PUT, PATCH, POST or DELETE writes, with the JSON as -d '…'.
     """
 
   private static let invoking = """
@@ -142,7 +154,7 @@ enum ForeignCommand {
   /// What the first parts of the commands of other services stand for.
   private static let services = [
     "appcheck": "App Check", "appdistribution": "App Distribution", "apphosting": "App Hosting",
-    "crashlytics": "Crashlytics", "database": "Realtime Database", "dataconnect": "Data Connect",
+    "crashlytics": "Crashlytics", "dataconnect": "Data Connect",
     "ext": "Extensions", "hosting": "Hosting", "messaging": "Cloud Messaging",
     "pubsub": "Pub/Sub", "remoteconfig": "Remote Config", "storage": "Cloud Storage",
   ]
