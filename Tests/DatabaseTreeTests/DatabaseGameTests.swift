@@ -255,7 +255,7 @@ private struct DatabaseGame {
 
   // MARK: Random values
 
-  private static let keys = ["a", "b", "1", "10", "9", "é"]
+  private static let keys = ["a", "b", "1", "10", "9", "é", "e\u{301}"]
 
   private mutating func randomPath() -> DatabasePath {
     let depth = Int.random(in: 0...3, using: &generator)

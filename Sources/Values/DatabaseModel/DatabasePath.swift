@@ -60,6 +60,13 @@ package struct DatabasePath: Sendable, Hashable {
   }
 }
 
+extension DatabasePath: Comparable {
+  /// The order has a path directly before all paths below it.
+  package static func < (left: DatabasePath, right: DatabasePath) -> Bool {
+    left.keys.lexicographicallyPrecedes(right.keys) { $0.precedes($1) }
+  }
+}
+
 extension DatabasePath: CustomStringConvertible {
   /// The keys with a slash before each; `/` for the root.
   package var description: String {

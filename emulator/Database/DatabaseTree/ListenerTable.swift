@@ -29,7 +29,7 @@ final class Listener {
 struct ListenerTable {
   private final class Place {
     var listeners: [Listener] = []
-    var places: [String: Place] = [:]
+    var places: [DatabaseKey: Place] = [:]
 
     var isUnused: Bool { listeners.isEmpty && places.isEmpty }
   }
@@ -39,7 +39,7 @@ struct ListenerTable {
 
   mutating func add(_ listener: Listener) {
     var place = root
-    for key in listener.path.keys {
+    for key in listener.path.keys.map({ DatabaseKey($0) }) {
       let next = place.places[key] ?? Place()
       place.places[key] = next
       place = next
@@ -62,10 +62,11 @@ struct ListenerTable {
       place.listeners.remove(at: index)
       return true
     }
-    guard let next = place.places[key], remove(listener, keys.dropFirst(), from: next) else {
+    let placeKey = DatabaseKey(key)
+    guard let next = place.places[placeKey], remove(listener, keys.dropFirst(), from: next) else {
       return false
     }
-    if next.isUnused { place.places[key] = nil }
+    if next.isUnused { place.places[placeKey] = nil }
     return true
   }
 
@@ -103,11 +104,11 @@ struct ListenerTable {
           events.append((listener, whole.event(tag: listener.tag)))
         }
       }
-      if depth < write.base.count { place = found.places[write.base.keys[depth]] }
+      if depth < write.base.count { place = found.places[DatabaseKey(write.base.keys[depth])] }
     }
     guard let place else { return events }
     for (key, next) in place.places {
-      try Self.collectBelow(next, write.base.child(key), write, before, after, &events)
+      try Self.collectBelow(next, write.base.child(key.text), write, before, after, &events)
     }
     return events
   }
@@ -144,7 +145,7 @@ struct ListenerTable {
       }
     }
     for (key, next) in place.places {
-      try collectBelow(next, path.child(key), write, before, after, &events)
+      try collectBelow(next, path.child(key.text), write, before, after, &events)
     }
   }
 

@@ -57,7 +57,7 @@ struct ResolvedWrite {
 
   /// Sorted by their keys, a path directly precedes those below it.
   private func checkOverlap() throws {
-    let sorted = locations.map(\.wirePath).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
+    let sorted = locations.map(\.wirePath).sorted()
     for (upper, lower) in zip(sorted, sorted.dropFirst()) where lower.starts(with: upper) {
       throw DatabaseError(
         .invalid,

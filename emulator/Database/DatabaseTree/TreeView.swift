@@ -14,7 +14,7 @@ struct TreeView: DatabaseView {
 
   /// The changes to a node that is not replaced as a whole.
   fileprivate struct Changes {
-    var children: [String: Changed] = [:]
+    var children: [DatabaseKey: Changed] = [:]
     /// The new priority, which may be none; nil if it stays.
     var priority: DatabaseLeaf??
   }
@@ -80,12 +80,13 @@ struct TreeView: DatabaseView {
     _ keys: ArraySlice<String>,
     _ body: (inout Changed) -> Void
   ) {
-    guard let key = keys.first else { return body(&changed) }
+    guard let text = keys.first else { return body(&changed) }
+    let key = DatabaseKey(text)
     switch changed {
     case .replaced(var node):
-      var child = Changed.replaced(node[key])
+      var child = Changed.replaced(node[text])
       update(&child, keys.dropFirst(), body)
-      if case .replaced(let new) = child { node.set(new, at: DatabasePath([key])) }
+      if case .replaced(let new) = child { node.set(new, at: DatabasePath([text])) }
       changed = .replaced(node)
     case .partly(var changes):
       var child = changes.children[key] ?? .partly(Changes())
@@ -109,7 +110,7 @@ struct TreeView: DatabaseView {
       switch changed {
       case .replaced(let node): return .node(node.node(at: path.dropFirst(depth)))
       case .partly(let changes):
-        guard let child = changes.children[key] else { return .stored }
+        guard let child = changes.children[DatabaseKey(key)] else { return .stored }
         changed = child
       }
     }
@@ -183,12 +184,11 @@ struct TreeView: DatabaseView {
       }
     case .changed(let changes):
       var changed: [DatabaseKey] = []
-      for (text, change) in changes.children {
-        let key = DatabaseKey(text)
+      for (key, change) in changes.children {
         if let start, !isBeyond(key, start) { continue }
         switch change {
         case .replaced(let node) where node.isEmpty: break
-        case .partly where try !exists(at: path.child(text)): break
+        case .partly where try !exists(at: path.child(key.text)): break
         case .replaced, .partly: changed.append(key)
         }
       }
@@ -202,7 +202,7 @@ struct TreeView: DatabaseView {
           guard goesOn else { return false }
         }
         // Changed children come from the list above, or are gone.
-        guard changes.children[key.text] == nil else { return true }
+        guard changes.children[key] == nil else { return true }
         goesOn = try body(key)
         return goesOn
       }
@@ -226,7 +226,7 @@ struct TreeView: DatabaseView {
 extension TreeView.Changes {
   fileprivate func apply(to node: inout DatabaseNode, at path: DatabasePath) {
     for (key, changed) in children {
-      let child = path.child(key)
+      let child = path.child(key.text)
       switch changed {
       case .replaced(let new): node.set(new, at: child)
       case .partly(let changes): changes.apply(to: &node, at: child)
