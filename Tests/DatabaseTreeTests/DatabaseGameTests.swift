@@ -18,6 +18,12 @@ struct DatabaseGameTests {
     try await play { storage }
   }
 
+  @Test("Every listener's view is its query of the model if all first values are long reads")
+  func longReads() async throws {
+    let storage = SlowStorage(seed: SeededGenerator.forTest().seed)
+    try await play(shortReadBytesMax: 0) { storage }
+  }
+
   @Test("Every listener's view is its query of the model, over SQLite, which is closed in between")
   func sqlite() async throws {
     let folder = try TemporaryFolder()
@@ -35,15 +41,20 @@ struct DatabaseGameTests {
     try await open?.close()
   }
 
-  private func play(_ open: () async throws -> any OrderedStorage) async throws {
+  private func play(
+    shortReadBytesMax: Int = 1 << 20,
+    _ open: () async throws -> any OrderedStorage
+  ) async throws {
     var generator = SeededGenerator.forTest()
     var model = DatabaseNode.empty
     for _ in RandomRounds(share: 1, atLeast: 10) {
       let storage = try await open()
       let (seed, before) = (generator.next(), model)
-      model = try await DatabaseFixture.with(storage) { database in
+      model = try await DatabaseFixture.with(storage, shortReadBytesMax: shortReadBytesMax) {
+        database in
         var game = DatabaseGame(seed: seed, model: before, database: database)
         for _ in 0..<60 { try await game.play() }
+        try await game.check()
         return game.afterRestart
       }
     }
@@ -56,6 +67,7 @@ private struct DatabaseGame {
   private var generator: SeededGenerator
   private(set) var model: DatabaseNode
   private var clients: [Client] = []
+  private var isChecked = true
 
   /// A client with what it has received, and what it leaves for its disconnection.
   private final class Client: Sendable {
@@ -63,6 +75,8 @@ private struct DatabaseGame {
     let opened = Mutex<DatabaseSession?>(nil)
     let left = Mutex<[(DatabasePath, DatabaseNode)]>([])
     let failures = Mutex<[String]>([])
+    let asked = Mutex<UInt64>(1000)
+    let answered = Mutex<UInt64>(0)
 
     struct View {
       var path: DatabasePath
@@ -76,7 +90,8 @@ private struct DatabaseGame {
       case .merge(let path, let members, let tag):
         apply(members.members.map { (path.appending($0.path), $0.node) }, tag)
       case .reply(_, .failure(let error)): failures.withLock { $0.append("\(error)") }
-      case .reply, .revoked: break
+      case .reply(let number, .success): answered.withLock { $0 = number }
+      case .revoked: break
       }
     }
 
@@ -125,12 +140,15 @@ private struct DatabaseGame {
     case 16: disconnect()
     default: listen()
     }
-    try await check()
+    // Without a check the next operation comes while long reads may be going on.
+    isChecked = Bool.random(using: &generator)
+    if isChecked { try await check() }
   }
 
   private mutating func write() async throws {
     let (path, node) = (randomPath(), randomNode(depth: 2))
-    if let client = clients.randomElement(using: &generator), Bool.random(using: &generator) {
+    // A client's requests wait for its long reads, so a later write could overtake this one.
+    if let client = clients.randomElement(using: &generator), isChecked {
       client.opened.withLock { $0 }?.write(1, DatabaseWrite(.set(path, DatabaseInput(node))))
     } else {
       try await database.instance.write(DatabaseWrite(.set(path, DatabaseInput(node))), as: .admin)
@@ -225,9 +243,18 @@ private struct DatabaseGame {
     for (path, value) in client.left.withLock({ $0 }) { model.set(value, at: path) }
   }
 
-  private func check() async throws {
-    // A write comes after everything before it, and changes nothing.
+  func check() async throws {
+    // A write comes after everything before it, and changes nothing. A session answers its requests
+    // in order, also after long reads.
     try await database.instance.write(try .merge("/", [:]), as: .admin)
+    for client in clients {
+      let number = client.asked.withLock { asked in
+        asked += 1
+        return asked
+      }
+      client.opened.withLock { $0 }?.unlisten(number, .root, query: DatabaseQuery(order: .value))
+      await eventually("the client is answered") { client.answered.withLock { $0 == number } }
+    }
     let stored = try await database.instance.read(.root, as: .admin)
     try #require(text(stored) == text(model))
     for client in clients {

@@ -16,7 +16,7 @@ final class DatabaseFixture: Sendable {
   let database: RealtimeDatabase
   let instance: DatabaseInstance
 
-  private init(_ storage: any OrderedStorage) throws {
+  private init(_ storage: any OrderedStorage, shortReadBytesMax: Int) throws {
     self.storage = storage
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     database = RealtimeDatabase(
@@ -25,7 +25,8 @@ final class DatabaseFixture: Sendable {
       project: "demo-test",
       now: { Timestamp(microseconds: 1_700_000_000_123_456) },
       captureDepth: { _, path in path.count },
-      logger: logger
+      logger: logger,
+      shortReadBytesMax: shortReadBytesMax
     )
     instance = try database.instance("test")
   }
@@ -33,9 +34,10 @@ final class DatabaseFixture: Sendable {
   /// Runs `body` beside a running database.
   static func with<Result: Sendable>(
     _ storage: any OrderedStorage = MemoryStorage(),
+    shortReadBytesMax: Int = 1 << 20,
     _ body: @Sendable (DatabaseFixture) async throws -> Result
   ) async throws -> Result {
-    let fixture = try DatabaseFixture(storage)
+    let fixture = try DatabaseFixture(storage, shortReadBytesMax: shortReadBytesMax)
     return try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await fixture.database.run() }
       defer { group.cancelAll() }

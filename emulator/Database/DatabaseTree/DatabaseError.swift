@@ -25,6 +25,7 @@ package struct DatabaseError: Error, Hashable {
     .tooBig,
     "Data requested exceeds the maximum size that can be accessed with a single request."
   )
+  static let unreadable = DatabaseError(.unavailable, "The database could not be read.")
   static let stopping = DatabaseError(.unavailable, "The database is stopping.")
   package static let stale = DatabaseError(.stale, "Transaction hash does not match")
 }

@@ -26,6 +26,8 @@ package final class DatabaseInstance: Sendable {
   private let inbox = Mutex(Inbox())
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
+  /// The long reads, of which each session has at most one.
+  private let longReads = AsyncStream.makeStream(of: LongRead.self, bufferingPolicy: .unbounded)
 
   private struct Inbox {
     var requests: Deque<InstanceRequest> = []
@@ -221,11 +223,30 @@ package final class DatabaseInstance: Sendable {
   }
 
   func run() async {
-    for await _ in wakeups {
+    await withDiscardingTaskGroup { group in
+      group.addTask { for await read in self.longReads.stream { await self.perform(read) } }
+      for await _ in wakeups {
+        while await processRound() {}
+      }
       while await processRound() {}
+      longReads.continuation.finish()
+      group.cancelAll()
     }
-    while await processRound() {}
     refuseAll()
+  }
+
+  private func perform(_ read: LongRead) async {
+    do {
+      let value = try await storage.read { snapshot in
+        try read.value(
+          in: TreeView(StoredTree(instance: name, snapshot: snapshot)),
+          sequence: snapshot.sequence
+        )
+      }
+      add(.loaded(read, .success(value)))
+    } catch {
+      add(.loaded(read, .failure(error as? DatabaseError ?? .unreadable)))
+    }
   }
 
   /// Refuses all requests that are not processed yet, and later ones.
@@ -243,7 +264,7 @@ package final class DatabaseInstance: Sendable {
     case .write(let write):
       write.continuation.resume(throwing: DatabaseError.stopping)
     case .recheck(let continuation), .reload(let continuation): continuation.resume()
-    case .open, .session, .close, .endEarlierSessions: break
+    case .open, .session, .close, .loaded, .endEarlierSessions: break
     }
   }
 
@@ -266,13 +287,14 @@ package final class DatabaseInstance: Sendable {
       return true
     }
     let results = await commit(planned.map(\.batch))
+    withState { $0.endRound(through: storage.sequence, hasFailed: results.contains(false)) }
     if results.contains(false) { await restoreWindows() }
     for (planned, isDone) in zip(planned, results) {
       guard isDone else {
-        if let failure = planned.failure { Self.deliver(failure) }
+        if let failure = planned.failure { deliver(failure) }
         continue
       }
-      for delivery in planned.deliveries { Self.deliver(delivery) }
+      for delivery in planned.deliveries { deliver(delivery) }
     }
     return true
   }
@@ -316,9 +338,10 @@ package final class DatabaseInstance: Sendable {
     }
   }
 
-  private static func deliver(_ delivery: InstanceState.Delivery) {
+  private func deliver(_ delivery: InstanceState.Delivery) {
     switch delivery {
     case .event(let sink, let event): sink.send(event)
+    case .read(let read): longReads.continuation.yield(read)
     case .written(let continuation, let result): continuation.resume(with: result)
     case .done(let continuation): continuation.resume()
     }

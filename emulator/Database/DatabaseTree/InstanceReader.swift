@@ -15,11 +15,19 @@ struct InstanceReader {
     _ view: TreeView
   ) throws -> DatabaseNode {
     try checkRead(path, query, as: caller, view)
-    guard let query, !query.selectsAll else { return try view.node(at: path) }
-    if let message = missingIndex(query, at: path) {
-      throw DatabaseError(.missingIndex, message)
-    }
+    guard let query = try selecting(query, at: path) else { return try view.node(at: path) }
     return try QueryWindow(query, at: path, in: view).node(in: view)
+  }
+
+  /// Returns a query that selects some of the children; nil for all of them.
+  ///
+  /// Throws a `DatabaseError` if its index is missing.
+  func selecting(_ query: DatabaseQuery?, at path: DatabasePath) throws(DatabaseError)
+    -> DatabaseQuery?
+  {
+    guard let query, !query.selectsAll else { return nil }
+    if let message = missingIndex(query, at: path) { throw DatabaseError(.missingIndex, message) }
+    return query
   }
 
   func checkRead(

@@ -14,6 +14,7 @@ struct InstanceState {
   var rules: DatabaseRuleset?
   private var listeners = ListenerTable()
   private var sessions: [UInt64: Session] = [:]
+  private var nextListener: UInt64 = 0
 
   private struct Session {
     var caller: DatabaseCaller
@@ -21,6 +22,8 @@ struct InstanceState {
     var listeners: [Listener] = []
     var disconnectWrites: [DisconnectRows.Row] = []
     var nextNumber: UInt64 = 0
+    /// The requests that wait for a long read of the session; nil if there is none.
+    var held: [InstanceRequest]?
   }
 
   /// The maximum number of a session's listeners.
@@ -48,6 +51,7 @@ struct InstanceState {
   /// A message to a client or to a waiting caller.
   enum Delivery: Sendable {
     case event(EventSink, DatabaseSessionEvent)
+    case read(LongRead)
     case written(CheckedContinuation<DatabaseNode, any Error>, Result<DatabaseNode, any Error>)
     case done(CheckedContinuation<Void, Never>)
   }
@@ -71,12 +75,17 @@ struct InstanceState {
     case .session(let id, let number, let request):
       // A request may come after the end of its session.
       guard let sink = sessions[id]?.sink else { return [] }
+      guard sessions[id]?.held == nil else {
+        sessions[id]?.held?.append(.session(id, request: number, request))
+        return []
+      }
       do {
         return [try plan(request, number, session: id, sink, &view)]
       } catch {
         return [Planned(deliveries: [reply(to: number, .failure(Self.visible(error)), sink)])]
       }
-    case .close(let id): return close(id, &view)
+    case .close(let id): return release(id, &view) + close(id, &view)
+    case .loaded(let read, let result): return loaded(read, result, &view)
     case .write(let write): return [plan(write, &view)]
     case .recheck(let continuation):
       let revoked = sessions.keys.sorted().flatMap { recheck($0, view) }
@@ -97,13 +106,17 @@ struct InstanceState {
   ) throws -> Planned {
     switch request {
     case .listen(let path, let query, let tag, let hash):
-      return try listen(id, number, path, query, tag, hash, sink, view)
+      return try listen(id, number, path, query, tag, hash, view)
     case .unlisten(let path, let query):
       removeListener(id, path, query)
       return Planned(deliveries: [reply(to: number, .success(.done), sink)])
     case .get(let path, let query):
-      let node = try reader.read(path, query, as: caller(id), view)
-      return Planned(deliveries: [reply(to: number, .success(.node(EncodedNode(node))), sink)])
+      try reader.checkRead(path, query, as: caller(id), view)
+      let selecting = try reader.selecting(query, at: path)
+      return try plan(
+        LongRead(session: id, request: number, path: path, query: selecting),
+        view
+      )
     case .write(let write, let cause):
       var planned = try plan(write, as: caller(id), cause: cause, check: nil, &view)
       planned.deliveries.append(reply(to: number, .success(.done), sink))
@@ -138,7 +151,7 @@ struct InstanceState {
   private static let unavailable = DatabaseError(.unavailable, "The write could not be stored.")
 
   private static func visible(_ error: any Error) -> DatabaseError {
-    error as? DatabaseError ?? DatabaseError(.unavailable, "The database could not be read.")
+    error as? DatabaseError ?? .unreadable
   }
 
   // MARK: Writes
@@ -225,32 +238,139 @@ struct InstanceState {
     _ query: DatabaseQuery?,
     _ tag: Int?,
     _ hash: String?,
-    _ sink: EventSink,
     _ view: TreeView
   ) throws -> Planned {
-    let caller = caller(id)
-    try reader.checkRead(path, query, as: caller, view)
+    try reader.checkRead(path, query, as: caller(id), view)
     removeListener(id, path, query)
     guard sessions[id]?.listeners.count ?? 0 < Self.listenersMax else {
       throw DatabaseError(.tooBig, "A client may have at most \(Self.listenersMax) listeners.")
     }
     let missingIndex = query.flatMap { reader.missingIndex($0, at: path) }
-    var window: QueryWindow?
     // Without an index the client gets all children and selects for itself.
-    if let query, !query.selectsAll, missingIndex == nil {
-      window = try QueryWindow(query, at: path, in: view)
-    }
-    let node = try window.map { try $0.node(in: view) } ?? view.node(at: path)
-    let listener = Listener(session: id, path: path, query: query, tag: tag, window: window)
+    let selecting = query.flatMap { $0.selectsAll || missingIndex != nil ? nil : $0 }
+    nextListener += 1
+    let listener = Listener(
+      id: nextListener,
+      session: id,
+      path: path,
+      query: query,
+      tag: tag,
+      hasWindow: selecting != nil
+    )
     listeners.add(listener)
     sessions[id]?.listeners.append(listener)
+    var read = LongRead(session: id, request: number, path: path, query: selecting)
+    read.listener = listener.id
+    read.missingIndex = missingIndex
+    read.hash = hash
+    do {
+      return try plan(read, view)
+    } catch {
+      removeListener(id, path, query)
+      throw error
+    }
+  }
+
+  // MARK: Long reads
+
+  /// Reads a value in its turn, or beside the rounds if it is long.
+  private mutating func plan(_ read: LongRead, _ view: TreeView) throws -> Planned {
+    let budget = ReadBudget(bytes: settings.shortReadBytesMax, error: LongReadError())
+    do {
+      let value = try read.value(in: view.limited(to: budget), sequence: .max)
+      return Planned(deliveries: answer(read, value))
+    } catch is LongReadError {
+      listener(read)?.loading = Listener.Loading()
+      let held = sessions[read.session]?.held
+      sessions[read.session]?.held = held ?? []
+      return Planned(deliveries: [.read(read)])
+    }
+  }
+
+  private func listener(_ read: LongRead) -> Listener? {
+    sessions[read.session]?.listeners.first { $0.id == read.listener }
+  }
+
+  /// Returns the value for a client, and its response.
+  private func answer(_ read: LongRead, _ value: LongRead.Value) -> [Delivery] {
+    guard let sink = sessions[read.session]?.sink else { return [] }
+    guard read.listener != nil else {
+      return [reply(to: read.request, .success(.node(EncodedNode(value.node))), sink)]
+    }
+    guard let listener = listener(read) else {
+      // The rules have changed meanwhile.
+      return [reply(to: read.request, .failure(.permissionDenied), sink)]
+    }
+    listener.window = value.window
     let done = reply(
-      to: number,
-      .success(.listening(missingIndex: missingIndex)),
+      to: read.request,
+      .success(.listening(missingIndex: read.missingIndex)),
       sink
     )
-    if let hash, !hash.isEmpty, node.clientHash == hash { return Planned(deliveries: [done]) }
-    return Planned(deliveries: [.event(sink, .value(path, EncodedNode(node), tag: tag)), done])
+    if let hash = read.hash, !hash.isEmpty, value.node.clientHash == hash { return [done] }
+    let event = DatabaseSessionEvent.value(
+      read.path,
+      EncodedNode(value.node),
+      tag: listener.tag
+    )
+    return [.event(sink, event), done]
+  }
+
+  /// Answers a long read with what happened since, and goes on with its session.
+  private mutating func loaded(
+    _ read: LongRead,
+    _ result: Result<LongRead.Value, DatabaseError>,
+    _ view: inout TreeView
+  ) -> [Planned] {
+    guard let sink = sessions[read.session]?.sink, sessions[read.session]?.held != nil else {
+      return []
+    }
+    var planned: [Planned] = []
+    do {
+      let value = try result.get()
+      let listener = listener(read)
+      if listener?.loading?.isOutdated == true {
+        listener?.loading = Listener.Loading()
+        return [Planned(deliveries: [.read(read)])]
+      }
+      var deliveries = answer(read, value)
+      let touches = listener?.loading?.touches ?? []
+      listener?.loading = nil
+      for touch in touches where touch.sequence ?? .max > value.sequence {
+        switch touch.change {
+        case .event(let event): deliveries.append(.event(sink, event))
+        case .children(let keys):
+          let event = try listener.flatMap { try ListenerTable.childrenEvent($0, keys, view) }
+          if let event { deliveries.append(.event(sink, event)) }
+        }
+      }
+      planned.append(Planned(deliveries: deliveries))
+    } catch {
+      if let listener = listener(read) {
+        removeListener(read.session, listener.path, listener.query)
+      }
+      planned.append(
+        Planned(deliveries: [reply(to: read.request, .failure(Self.visible(error)), sink)])
+      )
+    }
+    return planned + release(read.session, &view)
+  }
+
+  /// Plans the requests that waited for a long read, up to the next long one.
+  private mutating func release(_ id: UInt64, _ view: inout TreeView) -> [Planned] {
+    guard let held = sessions[id]?.held else { return [] }
+    sessions[id]?.held = nil
+    return held.flatMap { plan($0, &view) }
+  }
+
+  /// Notes the result of a round for the listeners whose first values are being read.
+  mutating func endRound(through sequence: UInt64, hasFailed: Bool) {
+    for session in sessions.values where session.held != nil {
+      for listener in session.listeners where listener.loading != nil {
+        listener.loading?.committed(through: sequence)
+        if hasFailed { listener.loading?.isOutdated = true }
+      }
+    }
   }
 
   private mutating func removeListener(
@@ -299,6 +419,7 @@ struct InstanceState {
         try reader.checkRead(listener.path, listener.query, as: session.caller, view)
       } catch {
         removeListener(id, listener.path, listener.query)
+        guard listener.loading == nil else { continue }
         deliveries.append(
           .event(
             session.sink,
@@ -314,6 +435,10 @@ struct InstanceState {
   private mutating func reload(_ view: TreeView) -> [Delivery] {
     listeners.all.compactMap { listener in
       guard let sink = sessions[listener.session]?.sink else { return nil }
+      guard listener.loading == nil else {
+        listener.loading?.isOutdated = true
+        return nil
+      }
       do {
         if let window = listener.window {
           listener.window = try QueryWindow(window.query, at: window.path, in: view)

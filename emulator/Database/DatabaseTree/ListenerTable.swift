@@ -2,6 +2,7 @@ import DatabaseModel
 
 /// A client's interest in a node.
 final class Listener {
+  let id: UInt64
   let session: UInt64
   let path: DatabasePath
   /// The query as the client gave it; nil for the whole node.
@@ -9,19 +10,62 @@ final class Listener {
   let tag: Int?
   /// The selected children; nil if the client gets all of them.
   var window: QueryWindow?
+  /// True if the client gets only the children that its query selects.
+  let hasWindow: Bool
+  /// What happened since the first value is being read; nil once the client has it.
+  var loading: Loading?
+
+  /// What the client must get after its first value.
+  struct Loading {
+    var touches: [Touch] = []
+    /// True if the value must be read again, because too much has happened since.
+    var isOutdated = false
+
+    /// The maximum number of touches, which bounds the memory while a long read lasts.
+    static let touchesMax = 1000
+
+    /// Everything up to this commit is stored, unless its commit has failed.
+    mutating func committed(through sequence: UInt64) {
+      for index in touches.indices where touches[index].sequence == nil {
+        touches[index].sequence = sequence
+      }
+    }
+
+    mutating func add(_ change: Touch.Change) {
+      touches.append(Touch(change: change))
+      guard touches.count > Self.touchesMax else { return }
+      touches = []
+      isOutdated = true
+    }
+  }
+
+  /// A change that a listener would have been told of.
+  struct Touch {
+    var change: Change
+    /// A commit at or after the change's own; nil until it is stored.
+    var sequence: UInt64?
+
+    enum Change {
+      case event(DatabaseSessionEvent)
+      /// These children of the queried node have changed.
+      case children([DatabaseKey])
+    }
+  }
 
   init(
+    id: UInt64,
     session: UInt64,
     path: DatabasePath,
     query: DatabaseQuery?,
     tag: Int?,
-    window: QueryWindow?
+    hasWindow: Bool
   ) {
+    self.id = id
     self.session = session
     self.path = path
     self.query = query
     self.tag = tag
-    self.window = window
+    self.hasWindow = hasWindow
   }
 }
 
@@ -95,13 +139,13 @@ struct ListenerTable {
     for depth in 0...write.base.count {
       guard let found = place else { return events }
       for listener in found.listeners {
-        if listener.window != nil {
+        if listener.hasWindow {
           let locations = write.locations
           if let event = try Self.windowEvent(listener, locations, after) {
             events.append((listener, event))
           }
         } else {
-          events.append((listener, whole.event(tag: listener.tag)))
+          Self.add(whole.event(tag: listener.tag), listener, to: &events)
         }
       }
       if depth < write.base.count { place = found.places[DatabaseKey(write.base.keys[depth])] }
@@ -133,19 +177,32 @@ struct ListenerTable {
         ? EncodedNode(after.node(at: path)) : nil
       let members = isReplaced ? nil : WholeEvents(base: path, isMerge: true, locations)
       for listener in place.listeners {
-        if listener.window != nil {
+        if listener.hasWindow {
           if let event = try windowEvent(listener, locations, after) {
             events.append((listener, event))
           }
         } else if let plain {
-          events.append((listener, .value(path, plain, tag: listener.tag)))
+          add(.value(path, plain, tag: listener.tag), listener, to: &events)
         } else if let members {
-          events.append((listener, members.event(tag: listener.tag)))
+          add(members.event(tag: listener.tag), listener, to: &events)
         }
       }
     }
     for (key, next) in place.places {
       try collectBelow(next, path.child(key.text), write, before, after, &events)
+    }
+  }
+
+  /// Adds an event, or keeps it for a listener whose first value is being read.
+  private static func add(
+    _ event: DatabaseSessionEvent,
+    _ listener: Listener,
+    to events: inout [(Listener, DatabaseSessionEvent)]
+  ) {
+    if listener.loading != nil {
+      listener.loading?.add(.event(event))
+    } else {
+      events.append((listener, event))
     }
   }
 
@@ -155,19 +212,36 @@ struct ListenerTable {
     _ locations: [ResolvedWrite.Location],
     _ after: TreeView
   ) throws -> DatabaseSessionEvent? {
-    guard var window = listener.window else { return nil }
     let path = listener.path
     let isReplaced = locations.contains { !$0.isPriority && path.starts(with: $0.path) }
-    if isReplaced {
-      let hadEntries = !window.entries.isEmpty
-      window = try QueryWindow(window.query, at: path, in: after)
-      listener.window = window
-      guard hadEntries || !window.entries.isEmpty else { return nil }
-      return .value(path, EncodedNode(try window.node(in: after)), tag: listener.tag)
-    }
     let below = locations.filter { $0.path.count > path.count && $0.path.starts(with: path) }
-    let keys = Set(below.map { DatabaseKey($0.path.keys[path.count]) })
-    let changed = try window.update(Array(keys), in: after)
+    let keys = Array(Set(below.map { DatabaseKey($0.path.keys[path.count]) }))
+    guard listener.loading == nil else {
+      if isReplaced {
+        listener.loading?.isOutdated = true
+      } else {
+        listener.loading?.add(.children(keys))
+      }
+      return nil
+    }
+    guard isReplaced else { return try childrenEvent(listener, keys, after) }
+    guard var window = listener.window else { return nil }
+    let hadEntries = !window.entries.isEmpty
+    window = try QueryWindow(window.query, at: path, in: after)
+    listener.window = window
+    guard hadEntries || !window.entries.isEmpty else { return nil }
+    return .value(path, EncodedNode(try window.node(in: after)), tag: listener.tag)
+  }
+
+  /// Returns the event for a listener with a query after some children of its node have changed.
+  static func childrenEvent(
+    _ listener: Listener,
+    _ keys: [DatabaseKey],
+    _ after: TreeView
+  ) throws -> DatabaseSessionEvent? {
+    guard var window = listener.window else { return nil }
+    let path = listener.path
+    let changed = try window.update(keys, in: after)
     listener.window = window
     let selected = Set(window.entries.map(\.key))
     let members = try changed.map { key in

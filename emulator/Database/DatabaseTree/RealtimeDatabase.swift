@@ -17,6 +17,8 @@ package final class RealtimeDatabase: Service, Sendable {
     var now: @Sendable () -> Timestamp
     var captureDepth: @Sendable (_ instance: String, _ path: DatabasePath) -> Int?
     var logger: Logger
+    /// The size up to which a value is read in its turn, while other requests wait.
+    var shortReadBytesMax: Int
   }
 
   private struct State {
@@ -47,11 +49,18 @@ package final class RealtimeDatabase: Service, Sendable {
     project: String,
     now: @escaping @Sendable () -> Timestamp,
     captureDepth: @escaping @Sendable (_ instance: String, _ path: DatabasePath) -> Int?,
-    logger: Logger
+    logger: Logger,
+    shortReadBytesMax: Int = 1 << 20
   ) {
     self.storage = storage
     self.tailer = tailer
-    settings = Settings(project: project, now: now, captureDepth: captureDepth, logger: logger)
+    settings = Settings(
+      project: project,
+      now: now,
+      captureDepth: captureDepth,
+      logger: logger,
+      shortReadBytesMax: shortReadBytesMax
+    )
   }
 
   /// Returns the name of a project's first instance, which clients without a name of one use.

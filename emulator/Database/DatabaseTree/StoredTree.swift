@@ -5,6 +5,8 @@ import StorageEngine
 struct StoredTree: DatabaseView {
   let instance: String
   let snapshot: any StorageSnapshot
+  /// What the reader may look at; nil for as much as a node may have.
+  var budget: ReadBudget?
 
   /// The maximum size of a node that is read at once, which is production's.
   static let nodeBytesMax = 256 << 20
@@ -64,6 +66,7 @@ struct StoredTree: DatabaseView {
         _ in
         var index = prefix.count
         found = try NodeRows.key(in: key, at: &index)
+        try budget?.spend(key.count)
         return false
       }
       guard let found, try body(found) else { return }
@@ -80,6 +83,7 @@ struct StoredTree: DatabaseView {
     var bytes = 0
     try snapshot.scan(NodeRows.keyspace, prefix: prefix) { key, value in
       bytes += key.count + value.bytes.count
+      try budget?.spend(key.count + value.bytes.count)
       guard bytes <= Self.nodeBytesMax else { throw DatabaseError.tooBig }
       var keys: [DatabaseKey] = []
       var index = prefix.count

@@ -2,7 +2,7 @@ import DatabaseModel
 
 /// The stored tree with writes on top of it that are not stored yet.
 struct TreeView: DatabaseView {
-  let stored: StoredTree
+  private(set) var stored: StoredTree
   private var changed = Changed.partly(Changes())
 
   /// The changes at a node and below it.
@@ -21,6 +21,13 @@ struct TreeView: DatabaseView {
 
   init(_ stored: StoredTree) {
     self.stored = stored
+  }
+
+  /// Returns the same tree for a reader with a budget.
+  func limited(to budget: ReadBudget) -> TreeView {
+    var view = self
+    view.stored.budget = budget
+    return view
   }
 
   /// A change of the tree as it is stored.
