@@ -234,4 +234,23 @@ struct RefusedRulesTests {
     #expect(error(many(" ", (1 << 20) + 1)) == "1:1: Rules can have at most 1048576 bytes.")
     #expect(error(many("/*", 400_000)).contains("Unterminated comment."))
   }
+
+  @Test("Rules that end anywhere are refused, and rules that lack any character do no harm")
+  func damaged() {
+    let text = #"""
+      // A comment.
+      {"rules": {".indexOn": ["a/b", ".value"], "$x": { /* Another. */
+        ".read": "auth['uid'].matches(/^[a-z\\d]{2,3}(x|\\/)+$/i) ? root.exists() : !(now > 1.5e3)",
+        ".validate": "newData.hasChildren(['\u0041', \"b\"]) && data.val() + '\\x41' != -1 % 2"
+      }}}
+      """#
+    #expect(error(text) == "accepted")
+    let characters = Array(text)
+    for end in characters.indices {
+      #expect(error(String(characters[..<end])) != "accepted")
+      _ = error(String(characters[..<end] + characters[(end + 1)...]))
+      // A quotation mark and two braces close what is open, so that expressions end early, too.
+      _ = error(String(characters[..<end]) + "\"}}}")
+    }
+  }
 }

@@ -8,13 +8,15 @@ package enum DatabaseRulesLimits {
   static let nestingMax = 100
   /// The maximum size of a text that an expression creates, as of a stored string.
   static let textBytesMax = DatabaseLeaf.stringBytesMax
-  /// The work allowed for a decision, whatever the size of the write.
+  /// The work allowed for a decision in addition to what its rules need without long strings.
   ///
   /// A unit is the evaluation of an expression, or the look at a byte of a string. All of it takes
   /// about half a second.
   static let workMax = 20_000_000
-  /// The additional work for each validated node, so that the total stays linear in the write.
-  static let nodeWork = 500
+  /// The work on strings that each evaluation of a rule adds to what is allowed.
+  ///
+  /// A write may have a million nodes, each of which is validated.
+  static let ruleWork = 200
   /// The work of looking at a node of the tree.
   static let lookWork = 20
 }

@@ -24,12 +24,3 @@ package struct DatabaseRulesRequest {
     self.newData = newData
   }
 }
-
-/// The result of rules for one request.
-package struct DatabaseDecision: Sendable, Hashable {
-  package var isAllowed: Bool
-
-  package init(isAllowed: Bool) {
-    self.isAllowed = isAllowed
-  }
-}

@@ -4,12 +4,17 @@ package import DatabaseModel
 package struct DatabaseRuleset: Sendable {
   /// The text with its comments, as it was given.
   package let source: String
+  /// The name of the file, which explanations show.
+  package let name: String
   /// The rules as compact JSON without comments.
   package let strictJSON: String
   let root: RuleNode
 
   /// Compiles the text of a `database.rules.json`; throws the first error with its place.
-  package init(parsing source: String) throws(DatabaseRulesError) {
+  package init(
+    parsing source: String,
+    name: String = "database.rules.json"
+  ) throws(DatabaseRulesError) {
     guard source.utf8.count <= DatabaseRulesLimits.fileBytesMax else {
       throw DatabaseRulesError(
         line: 1,
@@ -18,6 +23,7 @@ package struct DatabaseRuleset: Sendable {
       )
     }
     self.source = source
+    self.name = name
     let text = try RulesText(source)
     root = try RulesReader.read(text)
     strictJSON = text.compactJSON

@@ -81,8 +81,8 @@ extension Evaluation {
       }
     case (let left, let right):
       throw EvaluationError(
-        message: "Invalid \(comparison.rawValue) expression: expected two numbers or two strings, "
-          + "found \(left.typeName) and \(right.typeName).",
+        message: "Expected two numbers or two strings for \(comparison.rawValue), found "
+          + "\(left.typeName) and \(right.typeName).",
         range: expression.range
       )
     }

@@ -18,16 +18,20 @@ struct Evaluation {
   /// The keys of the level's variables.
   var captures: [String] = []
   var workLeft = DatabaseRulesLimits.workMax
+  /// The results for coverage; nil if nothing counts them.
+  var record: CoverageRecord?
 
-  init(_ request: DatabaseRulesRequest, query: DatabaseQuery? = nil) {
+  init(_ request: DatabaseRulesRequest, query: DatabaseQuery? = nil, record: CoverageRecord?) {
     self.request = request
     self.query = query
+    self.record = record
   }
 
   /// Returns the value of a rule at a level.
   mutating func holds(_ rule: Rule, at level: RuleLevel) throws(EvaluationError) -> Bool {
     path = level.path
     captures = level.captures
+    workLeft += rule.condition.weight + DatabaseRulesLimits.ruleWork
     return try boolean(rule.condition)
   }
 
@@ -41,6 +45,18 @@ struct Evaluation {
 
   mutating func value(_ expression: Expression) throws(EvaluationError) -> RuleValue {
     try spend(1, for: expression)
+    guard let record else { return try computed(expression) }
+    do {
+      let value = try computed(expression)
+      record.add(expression, .success(value))
+      return value
+    } catch {
+      record.add(expression, .failure(error))
+      throw error
+    }
+  }
+
+  private mutating func computed(_ expression: Expression) throws(EvaluationError) -> RuleValue {
     switch expression.kind {
     case .literal(let value): return value
     case .variable(let variable): return value(of: variable)

@@ -104,13 +104,21 @@ struct Expression: Sendable {
   let number: Int
   /// The number of expressions on the longest way down.
   let depth: Int
+  /// The maximum work of an evaluation, without that on strings.
+  let weight: Int
 
   init(_ kind: Kind, type: StaticType, range: Range<Int>, number: Int = -1) {
     self.kind = kind
     self.type = type
     self.range = range
     self.number = number
-    depth = 1 + (Self.children(of: kind).map(\.depth).max() ?? 0)
+    let children = Self.children(of: kind)
+    depth = 1 + (children.map(\.depth).max() ?? 0)
+    var weight = 1 + children.reduce(0) { $0 + $1.weight }
+    if case .snapshotCall(_, _, let arguments) = kind {
+      weight += DatabaseRulesLimits.lookWork * max(1, arguments.count)
+    }
+    self.weight = weight
   }
 
   var isLiteral: Bool { if case .literal = kind { true } else { false } }

@@ -32,22 +32,21 @@ final class RuleNode: Sendable {
 
 /// A rule with its expression.
 struct Rule: Sendable {
-  /// The kind of a rule, with its key.
-  enum Kind: String, Sendable, CaseIterable {
-    case read = ".read"
-    case write = ".write"
-    case validate = ".validate"
-  }
-
-  var kind: Kind
+  var kind: DatabaseRuleKind
   /// The path of its level, such as `/chats/$id`.
   var path: String
   /// The line of the expression, from 1.
   var line: Int
   var column: Int
   /// The expression as it is written, without the escapes of JSON.
-  var text: [Unicode.Scalar]
+  var text: [Unicode.Scalar] = []
+  /// The same text, which all decisions share.
+  var source = ""
   var condition: Expression
+
+  func text(of expression: Expression) -> String {
+    String(scalars: text[expression.range])
+  }
 }
 
 /// A level of rules on the way to a path, with the values of its variables.

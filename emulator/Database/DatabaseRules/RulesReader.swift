@@ -48,7 +48,7 @@ struct RulesReader {
     var children: [DatabaseKey: RuleNode] = [:]
     var wildcard: RuleNode?
     for (offset, key, value) in members {
-      if let kind = Rule.Kind(rawValue: key) {
+      if let kind = DatabaseRuleKind(rawValue: key) {
         rules.append(try rule(kind, value, place))
       } else if key == ".indexOn" {
         indexes = try self.indexes(value)
@@ -119,7 +119,7 @@ struct RulesReader {
   }
 
   private mutating func rule(
-    _ kind: Rule.Kind,
+    _ kind: DatabaseRuleKind,
     _ json: PlacedJSON,
     _ place: Place
   ) throws(DatabaseRulesError) -> Rule {
@@ -129,18 +129,19 @@ struct RulesReader {
       path: place.path.isEmpty ? "/" : place.path,
       line: line,
       column: column,
-      text: [],
       condition: Expression(.literal(.boolean(false)), type: .boolean, range: 0..<0)
     )
     switch json.value {
     case .boolean(let flag):
-      rule.text = Array(String(flag).unicodeScalars)
+      rule.source = String(flag)
+      rule.text = Array(rule.source.unicodeScalars)
       rule.condition = Expression(
         .literal(.boolean(flag)),
         type: .boolean,
         range: 0..<rule.text.count
       )
     case .string(let expression):
+      rule.source = expression
       rule.text = Array(expression.unicodeScalars)
       rule.column += 1
       var parser = ExpressionParser(
