@@ -37,12 +37,22 @@ struct InstanceReader {
     _ view: TreeView
   ) throws(DatabaseError) {
     guard !caller.isAdmin, let rules else { return }
+    let now = settings.now()
     let request = DatabaseRulesRequest(
       auth: caller.rulesAuth,
-      nowMilliseconds: settings.now().milliseconds,
+      nowMilliseconds: now.milliseconds,
       data: view
     )
-    guard rules.read(path, query: query, request).isAllowed else { throw .permissionDenied }
+    let decision = RecentDatabaseDecision(
+      time: now,
+      instance: name,
+      method: "read",
+      path: path,
+      auth: request.auth,
+      decision: rules.read(path, query: query, request),
+      file: rules.name
+    )
+    try settings.obey(decision)
   }
 
   /// Returns the message for a query whose index is missing in the rules; nil for any other.

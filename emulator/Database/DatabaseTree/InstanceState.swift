@@ -221,8 +221,17 @@ struct InstanceState {
       data: before,
       newData: after
     )
-    let decision = rules.write(write.locations.map(\.path), request)
-    guard decision.isAllowed else { throw DatabaseError.permissionDenied }
+    let paths = write.locations.map(\.path)
+    let decision = RecentDatabaseDecision(
+      time: settings.now(),
+      instance: name,
+      method: "write",
+      path: paths.first ?? .root,
+      auth: request.auth,
+      decision: rules.write(paths, request),
+      file: rules.name
+    )
+    try settings.obey(decision)
   }
 
   // MARK: Reading and listening

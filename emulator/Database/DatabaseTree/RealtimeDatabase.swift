@@ -1,4 +1,5 @@
 package import DatabaseModel
+import DatabaseRules
 package import DocumentModel
 package import EventLog
 package import Logging
@@ -19,6 +20,18 @@ package final class RealtimeDatabase: Service, Sendable {
     var logger: Logger
     /// The size up to which a value is read in its turn, while other requests wait.
     var shortReadBytesMax: Int
+    let decisions = DecisionLog()
+
+    /// Keeps a decision of the rules and logs a refusal with its reasons; throws if it refuses.
+    func obey(_ recent: RecentDatabaseDecision) throws(DatabaseError) {
+      decisions.add(recent)
+      guard !recent.decision.isAllowed else { return }
+      // A line for the person who reads along, as for Firestore's rules.
+      logger.notice(
+        "\(recent.method) \(recent.path) is denied: \(recent.decision.summary(file: recent.file))"
+      )
+      throw .permissionDenied
+    }
   }
 
   private struct State {
@@ -65,6 +78,9 @@ package final class RealtimeDatabase: Service, Sendable {
 
   /// Returns the name of a project's first instance, which clients without a name of one use.
   package static func defaultInstance(of project: String) -> String { "\(project)-default-rtdb" }
+
+  /// The latest decisions of the rules, most recent first.
+  package var decisions: [RecentDatabaseDecision] { settings.decisions.latestFirst }
 
   /// The suite's time.
   package var time: Timestamp { settings.now() }

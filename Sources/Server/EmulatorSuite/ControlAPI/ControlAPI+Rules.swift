@@ -1,7 +1,11 @@
+import DatabaseModel
+import DatabaseRules
+import DatabaseTree
 import DocumentModel
 import FirestoreEmulator
 import HTTPMessages
 import HTTPSupport
+import JSONText
 import SecurityRules
 import StatusCodes
 
@@ -11,8 +15,7 @@ extension ControlAPI {
   /// Returns the last decisions of the security rules.
   func ruleDecisions(_ query: QueryParameters) throws -> [RuleDecisionDescription] {
     let limit = query["limit"].flatMap { Int($0) } ?? 20
-    let all = rules.decisions.filter { query["denied"] != "true" || !$0.decision.isAllowed }
-    return all.prefix(max(0, limit)).map { recent in
+    let firestore = rules.decisions.map { recent in
       RuleDecisionDescription(
         time: recent.time.description,
         method: recent.method.rawValue,
@@ -22,6 +25,21 @@ extension ControlAPI {
         text: recent.decision.text(for: recent.method, in: recent.ruleset)
       )
     }
+    let database = database.decisions.map { recent in
+      RuleDecisionDescription(
+        time: recent.time.description,
+        method: recent.method,
+        path: "\(recent.path) in \(recent.instance)",
+        auth: String(decoding: recent.auth.bytes, as: UTF8.self),
+        isAllowed: recent.decision.isAllowed,
+        text: recent.decision.text(file: recent.file)
+      )
+    }
+    let all = (firestore + database)
+      .filter { query["denied"] != "true" || !$0.isAllowed }
+      // Without its `Z`, a time with fewer digits comes first, as it should.
+      .sorted { $0.time.dropLast() > $1.time.dropLast() }
+    return Array(all.prefix(max(0, limit)))
   }
 
   /// Handles `GET /hearth/v1/rules/coverage?format=html|summary&database=(default)`.

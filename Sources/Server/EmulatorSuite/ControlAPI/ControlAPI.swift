@@ -1,4 +1,5 @@
 import AuthEmulator
+import DatabaseTree
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -35,6 +36,7 @@ struct ControlAPI: Sendable {
   let documents: DocumentDatabase
   let queries: QueryRunner
   let rules: RulesPolicy
+  let database: RealtimeDatabase
   let auth: AuthService
   let fleet: WorkerFleet
   let logs: FunctionLogStore

@@ -62,7 +62,7 @@ struct DatabaseRulesTarget: RulesFileTarget {
   func load(_ content: String, from path: String) async throws(RulesFileError) {
     let rules: DatabaseRuleset
     do {
-      rules = try DatabaseRuleset(parsing: content)
+      rules = try DatabaseRuleset(parsing: content, name: URL(filePath: path).lastPathComponent)
     } catch {
       throw RulesFileError(
         description: "\(path):\(error.line):\(error.column): error: \(error.message)"

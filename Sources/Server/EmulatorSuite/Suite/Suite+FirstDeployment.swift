@@ -107,6 +107,7 @@ extension Suite {
       documents: parts.documents,
       queries: parts.queries,
       rules: parts.rules,
+      database: parts.database,
       auth: parts.auth,
       fleet: parts.fleet,
       logs: parts.logs,
