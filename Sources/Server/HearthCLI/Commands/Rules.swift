@@ -16,6 +16,7 @@ struct Rules: AsyncParsableCommand {
 
         hearth rules check                   what is wrong with the file
         hearth rules test cases.json         ask it cases, without a suite
+        hearth rules test --database c.json  ask database.rules.json
         hearth rules explain --denied        the last refusals of the running suite, and why
         hearth rules coverage --html out.html
       """,
@@ -39,6 +40,15 @@ struct Rules: AsyncParsableCommand {
 
     @Flag(help: "Read the rules of Cloud Storage instead of Firestore's.")
     var storage = false
+
+    @Flag(help: "Read the rules of the Realtime Database instead of Firestore's.")
+    var database = false
+
+    func validate() throws {
+      guard !storage || !database else {
+        throw ValidationError("Give --storage or --database, not both.")
+      }
+    }
 
     var service: Ruleset.Service { storage ? .storage : .firestore }
 
@@ -91,6 +101,7 @@ struct Rules: AsyncParsableCommand {
     @OptionGroup var file: File
 
     func run() throws {
+      guard !file.database else { return try file.checkDatabase() }
       let ruleset = try file.read()
       let name = ruleset.file.name
       let unknown = ruleset.issues.count { $0.isUnknownName }
@@ -137,6 +148,17 @@ struct Rules: AsyncParsableCommand {
              {"name": "an image", "expect": "allow", "auth": {"uid": "alice"},
               "method": "create", "path": "images/b.png",
               "object": {"contentType": "image/png", "size": 800}}]}
+
+        With --database there is "data", the tree, instead; methods are read, write, whose "value" \
+        replaces the node, and update, whose "value" has the paths below it that change:
+
+          {"data": {"chats": {"1": {"members": {"alice": true}}}},
+           "cases": [
+             {"name": "hers", "expect": "allow", "auth": {"uid": "alice"},
+              "method": "write", "path": "/chats/1/text", "value": "Hello"}]}
+
+        A read may have a "query" in the words of the REST API, and "time" is the variable now. \
+        --coverage writes a table of the rules.
         """
     )
 
@@ -151,12 +173,13 @@ struct Rules: AsyncParsableCommand {
     var coverage: String?
 
     func run() throws {
-      let ruleset = try file.read()
+      let firestoreOrStorage = file.database ? nil : try file.read()
       let data: Data
       do { data = try Data(contentsOf: URL(filePath: cases)) } catch {
         throw CommandError("\(cases) cannot be read: \(error.localizedDescription)")
       }
       try JSONInput.check(Array(data), name: cases, remedy: "Correct it.")
+      guard let ruleset = firestoreOrStorage else { return try testDatabase(Array(data)) }
       let table: RulesTestFile
       do { table = try RulesTestFile(json: Array(data), service: file.service) } catch {
         throw CommandError("\(cases): \(error)")
