@@ -11,6 +11,9 @@ package struct RealtimeDatabaseService: Sendable {
     self.database = database
   }
 
+  /// Ends the connections of all clients that stay connected.
+  package func endAll() {}
+
   /// Returns the response to a request.
   package func respond(to request: Request) async -> Response {
     .error(.notFound, "There is no \(request.path).")

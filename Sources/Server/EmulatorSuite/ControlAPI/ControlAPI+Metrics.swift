@@ -1,4 +1,5 @@
 import AuthEmulator
+import DatabaseTree
 import DocumentStore
 import Foundation
 import HTTPMessages
@@ -60,6 +61,7 @@ extension ControlAPI {
     addDeliveries(stats, to: &text)
     addTriggers(triggersDescription(), stats, to: &text)
     addAuth(to: &text)
+    addDatabases(to: &text)
     addProcess(to: &text)
     return Response(
       status: .ok,
@@ -145,6 +147,22 @@ extension ControlAPI {
           ("outcome", entry.key.isRefused ? "refused" : "ok")
         )
       }
+    )
+  }
+
+  private func addDatabases(to text: inout PrometheusText) {
+    let counts = database.counts.sorted { $0.key < $1.key }
+    text.add(
+      "hearth_database_clients",
+      .gauge,
+      "Connected clients of the Realtime Database, by instance.",
+      counts.map { .init(Double($0.value.sessions), ("instance", $0.key)) }
+    )
+    text.add(
+      "hearth_database_listeners",
+      .gauge,
+      "Listeners of these clients.",
+      counts.map { .init(Double($0.value.listeners), ("instance", $0.key)) }
     )
   }
 

@@ -1,8 +1,10 @@
+import DatabaseTree
 import DocumentModel
 import HTTPMessages
 import HTTPSupport
 import JSONText
 import NIOCore
+import RealtimeDatabaseEmulator
 import StatusCodes
 import TriggerDelivery
 
@@ -83,6 +85,13 @@ extension ControlAPI {
     )
     deliveries.faults = plan
     return try .json(encoding: plan)
+  }
+
+  /// Handles `POST /hearth/v1/faults/disconnect`: ends the Realtime Database's connections.
+  func disconnectClients() throws -> Response {
+    let count = database.counts.values.reduce(0) { $0 + $1.sessions }
+    databaseService.endAll()
+    return try .json(encoding: EventCount(count: count))
   }
 
   private func body<Body: Decodable>(of request: Request, like example: String) async throws -> Body

@@ -14,6 +14,7 @@ import JSONText
 import Logging
 import NIOCore
 import QueryEngine
+import RealtimeDatabaseEmulator
 import StatusCodes
 import StorageEngine
 import TriggerDelivery
@@ -34,6 +35,8 @@ struct ControlAPI: Sendable {
   let dataFolder: String
   let roster: ConnectionRoster
   let documents: DocumentDatabase
+  let database: RealtimeDatabase
+  let databaseService: RealtimeDatabaseService
   let queries: QueryRunner
   let rules: RulesPolicy
   let database: RealtimeDatabase

@@ -252,7 +252,7 @@ package struct FireOutcome: Codable, Sendable, Hashable {
   }
 }
 
-/// The number of events that a request acted on.
+/// The number of events or clients that a request acted on.
 package struct EventCount: Codable, Sendable, Hashable {
   package var count: Int
 }

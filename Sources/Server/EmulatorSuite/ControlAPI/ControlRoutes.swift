@@ -150,6 +150,7 @@ extension ControlAPI {
       api.deliveries.faults = nil
       return .json("{}")
     },
+    ControlRoute(.post, "hearth/v1/faults/disconnect") { api, _ in try api.disconnectClients() },
   ]
 
   /// The routes that deploy or run other code, return secrets, or write files.

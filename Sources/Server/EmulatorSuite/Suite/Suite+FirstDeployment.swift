@@ -4,6 +4,7 @@ import Foundation
 import HTTPSupport
 import JSONText
 import Logging
+import RealtimeDatabaseEmulator
 import Manifests
 import SQLiteStorage
 import StorageEngine
@@ -14,10 +15,10 @@ import WorkerPool
 /// The steps that follow once all services listen.
 extension Suite {
   /// Serves the last deployment, opens the control API, then builds and deploys the functions.
-  func deployFirst(_ parts: SuiteParts) async throws {
+  func deployFirst(_ parts: SuiteParts, _ database: RealtimeDatabaseService) async throws {
     let suite = description
     let deployer = deployer(parts, suite)
-    let api = controlAPI(parts, deployer, suite)
+    let api = controlAPI(parts, database, deployer, suite)
     await deployer.restore()
     guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
@@ -88,6 +89,7 @@ extension Suite {
 
   private func controlAPI(
     _ parts: SuiteParts,
+    _ database: RealtimeDatabaseService,
     _ deployer: Deployer,
     _ suite: SuiteDescription
   ) -> ControlAPI {
@@ -105,6 +107,8 @@ extension Suite {
       dataFolder: folder.path,
       roster: roster,
       documents: parts.documents,
+      database: parts.database,
+      databaseService: database,
       queries: parts.queries,
       rules: parts.rules,
       database: parts.database,

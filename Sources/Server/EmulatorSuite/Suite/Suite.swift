@@ -162,14 +162,14 @@ package final class Suite: Service {
   /// They stop in reverse order: the workers stop first, while the data for their functions is
   /// still served.
   private func group(_ parts: SuiteParts) -> ServiceGroup {
+    let database = RealtimeDatabaseService(database: parts.database)
     let deployment = FirstDeployment { [self] in
       for await _ in listening.prefix(configuration.services.count) {}
       // The wait also ends if a service could not listen.
       guard !Task.isCancelled else { return }
-      try await deployFirst(parts)
+      try await deployFirst(parts, database)
     }
     let firestore = firestore(parts)
-    let database = RealtimeDatabaseService(database: parts.database)
     let vectors = VectorService(catalog: parts.vectors, logger: logger(for: "vectors"))
     let functions = functions(parts)
     let tasks = taskQueues(parts)

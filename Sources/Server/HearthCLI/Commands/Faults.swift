@@ -5,7 +5,7 @@ import EmulatorSuite
 /// `hearth faults`: delivers events with the faults that occur in production.
 struct Faults: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Deliver events twice, late or out of order, as production may.",
+    abstract: "Deliver events twice, late or out of order, and cut connections.",
     discussion: """
       A seed decides which events are hit, so the same writes meet the same faults again. Whatever \
       the faults, functions that are ready for production leave the same data behind. Nothing is \
@@ -14,8 +14,9 @@ struct Faults: AsyncParsableCommand {
         hearth faults set --seed 7 --duplicates 0.3 --drops 0.1 --reordering
         hearth faults
         hearth faults clear
+        hearth faults disconnect      cuts the clients of the Realtime Database
       """,
-    subcommands: [Show.self, Set.self, Clear.self],
+    subcommands: [Show.self, Set.self, Clear.self, Disconnect.self],
     defaultSubcommand: Show.self
   )
 
@@ -129,6 +130,28 @@ struct Faults: AsyncParsableCommand {
     func run() async throws {
       _ = try await suite.connect().data("DELETE", "/hearth/v1/faults")
       Terminal.print("No faults.")
+    }
+  }
+  /// `hearth faults disconnect`.
+  struct Disconnect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Cut the connections of all clients of the Realtime Database.",
+      discussion: """
+        What they asked for with onDisconnect is done. They connect again by themselves, after about \
+        a second.
+
+          hearth faults disconnect
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    func run() async throws {
+      let body = try await suite.connect().data("POST", "/hearth/v1/faults/disconnect")
+      let count = try EventCount(decodingJSON: body).count
+      Terminal.print(
+        "Cut the connections of \(counted(count, "client")) of the Realtime Database."
+      )
     }
   }
 }
