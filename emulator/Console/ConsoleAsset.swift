@@ -26,6 +26,8 @@ struct ConsoleAsset: Sendable {
     "/api.js": ConsoleAsset(PackageResources.api_js, script),
     "/app.js": ConsoleAsset(PackageResources.app_js, script),
     "/auth.js": ConsoleAsset(PackageResources.auth_js, script),
+    "/columns.js": ConsoleAsset(PackageResources.columns_js, script),
+    "/database.js": ConsoleAsset(PackageResources.database_js, script),
     "/decisions.js": ConsoleAsset(PackageResources.decisions_js, script),
     "/document.js": ConsoleAsset(PackageResources.document_js, script),
     "/dom.js": ConsoleAsset(PackageResources.dom_js, script),

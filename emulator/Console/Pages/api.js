@@ -77,7 +77,8 @@ const signedZero = (_, value) => (Object.is(value, -0) ? "-0" : value);
  * `claims`. `body` is sent as JSON; `text` is sent as it is, with the media type `type`. If the
  * suite has restarted, the session is renewed and the request is sent once more.
  */
-export async function send(service, path, { method, body, text, type, as = "owner", signal } = {}) {
+export async function send(service, path,
+  { method, body, text, type, headers, as = "owner", signal } = {}) {
   const options = () => ({
     method: method ?? (body === undefined ? "GET" : "POST"),
     signal,
@@ -86,6 +87,7 @@ export async function send(service, path, { method, body, text, type, as = "owne
       ...(as && { Authorization: `Bearer ${as === "owner" ? "owner" : idToken(as)}` }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(text !== undefined && type && { "Content-Type": type }),
+      ...headers,
     },
     body: body === undefined ? text : JSON.stringify(body, signedZero),
   });

@@ -7,6 +7,7 @@ import { ask, field, h, problemLine, replace, setText, to } from "./dom.js";
 const views = [
   { name: "", title: "Home", module: "./home.js" },
   { name: "firestore", title: "Firestore", module: "./firestore.js", service: "firestore" },
+  { name: "database", title: "Realtime Database", module: "./database.js", service: "database" },
   { name: "functions", title: "Functions", module: "./functions.js", service: "functions" },
   { name: "events", title: "Events", module: "./events.js", service: "functions" },
   { name: "logs", title: "Logs", module: "./logs.js", service: "functions" },

@@ -1,6 +1,7 @@
 // Firestore: collections, documents and fields as columns, live.
 
 import { documentName, firestore, hub } from "./api.js";
+import { columnStack, makeColumn } from "./columns.js";
 import { ask, attempt, button, checkField, crossButton, field, h, poll, problemLine, replace,
   select, setText, showProblem, toast, toPath, whenSubmitted } from "./dom.js";
 import { addCollection, addDocument, collectionIDs, documentPanel, randomID } from "./document.js";
@@ -26,13 +27,13 @@ export async function render(root, segments, signal) {
   whenSubmitted(form, () => { location.hash = toPath(trimmed(path.value)); });
   root.append(h("h1.visually-hidden", "Firestore"),
     h("div.forms", form, findForm(showFound)), columns);
-  let shown = [];
+  const stack = columnStack(columns, columnOf, signal);
   let found = null;
 
   /** Shows the documents of a search in a column of their own, before the others. */
   function showFound(id, query) {
     closeFound();
-    found = makeColumn((signal) => collectionColumn(id, signal, query));
+    found = makeColumn((signal) => collectionColumn(id, signal, query), signal);
     found.element.querySelector(".column-head")
       .append(crossButton("Close the documents found", closeFound));
     columns.prepend(found.element);
@@ -44,41 +45,16 @@ export async function render(root, segments, signal) {
     found = null;
   }
 
-  /** Shows the columns of a path; those that it shares with what is shown stay. */
   function show(names) {
     path.value = names.join("/");
-    const wanted = ["", ...names.map((_, index) => names.slice(0, index + 1).join("/"))];
-    let same = 0;
-    while (same < shown.length && shown[same].path === wanted[same]) same += 1;
-    shown.splice(same).forEach((column) => column.close());
-    for (const name of wanted.slice(same)) {
-      const column = columnOf(name);
-      shown.push(column);
-      columns.append(column.element);
-    }
-    shown.forEach((column, index) =>
-      column.choose(wanted[index + 1]?.split("/").pop() ?? null));
-    shown.at(-1).element.scrollIntoView({ block: "nearest", inline: "end" });
+    stack.show(["", ...names.map((_, index) => names.slice(0, index + 1).join("/"))], names);
     return true;
   }
 
-  function columnOf(path) {
+  function columnOf(path, signal) {
     const depth = path === "" ? 0 : path.split("/").length;
     const make = depth === 0 ? rootColumn : depth % 2 ? collectionColumn : documentPanel;
-    return { path, ...makeColumn((signal) => make(path, signal)) };
-  }
-
-  /** A column with a signal of its own, which aborts when the column is closed. */
-  function makeColumn(make) {
-    const closed = new AbortController();
-    const column = make(AbortSignal.any([closed.signal, signal]));
-    return {
-      ...column,
-      close() {
-        closed.abort();
-        column.element.remove();
-      },
-    };
+    return make(path, signal);
   }
 
   /** The sequence number of the last change that the columns know. */
@@ -96,7 +72,7 @@ export async function render(root, segments, signal) {
       ({ sequence } = page);
       changes.push(...page.changes);
     } while (page.hasMore && page.isComplete);
-    for (const column of [...shown, found].filter(Boolean)) {
+    for (const column of [...stack.shown, found].filter(Boolean)) {
       if (!page.isComplete) column.refresh();
       else if (changes.length) column.changed(changes);
     }
