@@ -89,6 +89,7 @@ func withService<Result: Sendable>(
   roster: ConnectionRoster? = nil,
   budget: TransferBudget? = nil,
   immediate: (any ImmediateResponder)? = nil,
+  upgrader: HTTPService.Upgrader? = nil,
   outlivesClient: @escaping @Sendable (Request) -> Bool = { _ in false },
   responder: @escaping HTTPService.Responder,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result
@@ -108,6 +109,7 @@ func withService<Result: Sendable>(
       return .text("screened", status: .forbidden)
     },
     immediate: immediate,
+    upgrader: upgrader,
     outlivesClient: outlivesClient,
     responder: responder
   )

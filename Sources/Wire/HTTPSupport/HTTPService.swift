@@ -2,7 +2,7 @@ package import HTTPMessages
 import LibC
 package import Logging
 package import NIOCore
-import NIOHTTP1
+package import NIOHTTP1
 import NIOPosix
 import ServiceLifecycle
 
@@ -41,6 +41,9 @@ package struct HTTPService: Service {
   /// If it returns a response, the responder is not called.
   package typealias Screen = @Sendable (Request) -> Response?
 
+  /// A handler of requests for another protocol on the same connection.
+  package typealias Upgrader = any HTTPServerProtocolUpgrader & Sendable
+
   private var address: ServerAddress
   private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   private let configuration: Configuration
@@ -52,6 +55,7 @@ package struct HTTPService: Service {
   private let onQuiesce: @Sendable () -> Void
   private let screen: Screen
   private let immediate: (any ImmediateResponder)?
+  private let upgrader: Upgrader?
   private let outlivesClient: @Sendable (Request) -> Bool
   private let responder: Responder
 
@@ -67,6 +71,9 @@ package struct HTTPService: Service {
   /// - `onQuiesce` is called when shutdown begins: end any work there that would outlast the drain
   ///   time.
   /// - `immediate` is asked before the responder.
+  /// - `upgrader` takes over the connections whose clients ask for its protocol. If it refuses, the
+  ///   responder gets the request. An upgraded connection receives a `ChannelShouldQuiesceEvent`
+  ///   when shutdown begins.
   /// - `outlivesClient` returns true for the head of a request that must finish although its client
   ///   has left. Only a stop of the service then cancels the responder's task.
   package init(
@@ -81,6 +88,7 @@ package struct HTTPService: Service {
     onQuiesce: @escaping @Sendable () -> Void = {},
     screen: @escaping Screen = { _ in nil },
     immediate: (any ImmediateResponder)? = nil,
+    upgrader: Upgrader? = nil,
     outlivesClient: @escaping @Sendable (Request) -> Bool = { _ in false },
     responder: @escaping Responder
   ) {
@@ -95,6 +103,7 @@ package struct HTTPService: Service {
     self.onQuiesce = onQuiesce
     self.screen = screen
     self.immediate = immediate
+    self.upgrader = upgrader
     self.outlivesClient = outlivesClient
     self.responder = responder
   }
@@ -228,6 +237,7 @@ package struct HTTPService: Service {
       connections: connections,
       screen: screen,
       immediate: immediate,
+      upgrader: upgrader,
       outlivesClient: outlivesClient,
       responder: responder,
       logger: logger
@@ -282,12 +292,15 @@ package struct HTTPService: Service {
     limits.maxHeaderListSize = configuration.headerBytesMax
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(watch)
-    try pipeline.addHandler(
-      ByteToMessageHandler(
-        HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
+    let decoder = ByteToMessageHandler(
+      HTTPRequestDecoder(
+        // Only an upgrade removes the decoder; the rest of the input belongs to the other protocol.
+        leftOverBytesStrategy: upgrader == nil ? .dropBytes : .forwardBytes,
+        limitConfiguration: limits
       )
     )
-    try pipeline.addHandler(HTTP1Connection(exchanges, watch: watch))
+    try pipeline.addHandler(decoder)
+    try pipeline.addHandler(HTTP1Connection(exchanges, watch: watch, decoder: decoder))
   }
 
   private func removeSocketFile() {

@@ -167,8 +167,13 @@ extension HTTP1Connection {
   ) {
     let exchange = newExchange(head, context)
     exchange.hold = hold
-    let number = exchange.number
     let request = Request(head: head.request, body: body, hold: hold)
+    if let upgrader = upgrader(for: head) { return upgrade(request, upgrader, context) }
+    respond(to: request, exchange, context)
+  }
+
+  func respond(to request: Request, _ exchange: Exchange, _ context: ChannelHandlerContext) {
+    let number = exchange.number
     let eventLoop = context.eventLoop
     let bound = NIOLoopBound(self, eventLoop: eventLoop)
     let reply: @Sendable (Response) -> Void = { response in
@@ -178,7 +183,8 @@ extension HTTP1Connection {
         eventLoop.execute { bound.value.write(response, number) }
       }
     }
-    if case .whole = body, let stop = service.immediate?.begin(request, on: eventLoop, reply: reply)
+    if case .whole = request.body,
+      let stop = service.immediate?.begin(request, on: eventLoop, reply: reply)
     {
       exchange.stop = stop
     } else {

@@ -7,7 +7,7 @@ import NIOHTTP1
 /// The handler is placed after the decoder and writes bytes. Everything happens on the connection's
 /// event loop, with two exceptions: the responder runs in one task per request, and a streamed
 /// response body has a task of its own.
-final class HTTP1Connection: ChannelDuplexHandler {
+final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -30,6 +30,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   let service: HTTPExchanges
   let watch: InputWatch
+  let decoder: ByteToMessageHandler<HTTPRequestDecoder>
   var input = Input.head
   var exchange: Exchange?
   var exchanges: UInt64 = 0
@@ -61,9 +62,14 @@ final class HTTP1Connection: ChannelDuplexHandler {
   var timerDeadline: NIODeadline?
   var context: ChannelHandlerContext?
 
-  init(_ service: HTTPExchanges, watch: InputWatch) {
+  init(
+    _ service: HTTPExchanges,
+    watch: InputWatch,
+    decoder: ByteToMessageHandler<HTTPRequestDecoder>
+  ) {
     self.service = service
     self.watch = watch
+    self.decoder = decoder
   }
 
   // MARK: - Life cycle

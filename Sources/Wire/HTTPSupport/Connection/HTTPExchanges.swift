@@ -10,6 +10,7 @@ struct HTTPExchanges: Sendable {
   let connections: OpenConnections
   let screen: HTTPService.Screen
   let immediate: (any ImmediateResponder)?
+  let upgrader: HTTPService.Upgrader?
   let outlivesClient: @Sendable (Request) -> Bool
   let responder: HTTPService.Responder
   let logger: Logger

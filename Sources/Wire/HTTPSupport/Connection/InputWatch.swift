@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// It records when the first bytes of a request arrive, and discards input that is no longer
 /// wanted.
-final class InputWatch: ChannelInboundHandler {
+final class InputWatch: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 

@@ -13,6 +13,8 @@ struct RequestHead {
   var body: Body
   /// True if the client waits for `100 Continue` before it sends the body.
   var expectsContinue: Bool
+  /// The protocol that the client wants to speak from now on; nil for HTTP.
+  var upgrade: String?
 
   /// The length of the body as declared by the head.
   enum Body: Equatable {
@@ -69,7 +71,11 @@ struct RequestHead {
       expectsContinue = isHTTP11 && body != .none
     }
     let options = fields.connectionOptions
-    keepsAlive = !options.contains("close") && (isHTTP11 || options.contains("keep-alive"))
+    upgrade = isHTTP11 && options.contains("upgrade") ? fields[.upgrade] : nil
+    // The decoder stops at a request for another protocol, so no further one can follow.
+    keepsAlive =
+      upgrade == nil && !options.contains("close")
+      && (isHTTP11 || options.contains("keep-alive"))
     request = HTTPRequest(
       method: method,
       scheme: "http",
