@@ -294,8 +294,9 @@ func modules() -> [Target] {
       "RealtimeDatabaseEmulator",
       in: "emulator/Database",
       [
-        "DatabaseModel", "DatabaseRules", "DatabaseTree", "FlowControl", "HTTPMessages",
-        "HTTPSupport", "Identifiers", "Identity", "InvocationContext", "JSONText", "StatusCodes",
+        "Cryptography", "DatabaseModel", "DatabaseRules", "DatabaseTree", "DocumentModel",
+        "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "InvocationContext", "JSONText",
+        "StatusCodes",
         "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOWebSocket", "ServiceLifecycle",
       ]
     ),
@@ -648,7 +649,7 @@ func testTargets() -> [Target] {
     ),
     tests("ProductionPlanTests"),
     tests("QueryEngineTests", and: ["QueryModel"]),
-    tests("RealtimeDatabaseEmulatorTests", and: ["NIOEmbedded", "StorageEngine"]),
+    tests("RealtimeDatabaseEmulatorTests", and: ["DocumentModel", "EventLog", "StorageEngine"]),
     tests("SchedulesTests"),
     tests(
       "SecurityRulesTests",

@@ -5,7 +5,7 @@ package struct DatabaseDataError: Error, Hashable {
   package var message: String
   private var key: String?
 
-  static let notJSON = DatabaseDataError(
+  package static let notJSON = DatabaseDataError(
     "Invalid data; couldn't parse JSON object, array, or value."
   )
   package static let tooDeep = DatabaseDataError(
@@ -13,6 +13,9 @@ package struct DatabaseDataError: Error, Hashable {
   )
   static let stringTooLong = DatabaseDataError(
     "Invalid data; a string is longer than \(DatabaseLeaf.stringBytesMax) bytes."
+  )
+  package static let notAnObject = DatabaseDataError(
+    "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
   )
   static let invalidPriority = DatabaseDataError(
     "Invalid data; a priority must be a string, a number or null."

@@ -1,9 +1,9 @@
 package import HTTPTypes
 package import NIOCore
 
-/// The event stream in which a callable sends its chunks, its result and its error.
+/// The form of event streams: of a callable's chunks and of the Realtime Database's changes.
 ///
-/// Usually the worker writes the stream; the gateway writes it if no worker can.
+/// A callable's stream is usually written by the worker, and by the gateway if no worker can.
 package enum ServerSentEvents {
   /// The media type of the stream, also in the `Accept` header of a client that reads it.
   package static let mediaType = "text/event-stream"
@@ -15,13 +15,14 @@ package enum ServerSentEvents {
     head.headerFields[.accept] == mediaType
   }
 
-  /// Returns one event: a line `data: {…}` and a blank line.
+  /// Returns one event: a line `data: {…}` and a blank line, with its name before them if it has one.
   ///
   /// There are no other lines, because the iOS client treats them as corruption. `json` must not
   /// contain line breaks.
-  package static func frame(_ json: [UInt8]) -> ByteBuffer {
+  package static func frame(_ json: [UInt8], event name: String? = nil) -> ByteBuffer {
     var frame = ByteBuffer()
-    frame.reserveCapacity(json.count + 8)
+    frame.reserveCapacity(json.count + 32)
+    if let name { frame.writeString("event: \(name)\n") }
     frame.writeStaticString("data: ")
     frame.writeBytes(json)
     frame.writeStaticString("\n\n")

@@ -1,2 +1,0 @@
-@testable import RealtimeDatabaseEmulator
-import Testing
