@@ -43,8 +43,18 @@ extension Suite {
     )
   }
 
+  func database(_ parts: SuiteParts) -> RealtimeDatabaseService {
+    RealtimeDatabaseService(
+      database: parts.database,
+      budget: budget,
+      logger: logger(for: "database")
+    )
+  }
+
   func databaseService(_ service: RealtimeDatabaseService) -> HTTPService {
-    http(.database) { request, _ in await service.respond(to: request) }
+    http(.database, upgrader: service.upgrader, onQuiesce: { service.endAll() }) { request, _ in
+      await service.respond(to: request)
+    }
   }
 
   func authService(_ parts: SuiteParts) -> HTTPService {
@@ -143,6 +153,8 @@ extension Suite {
   private func http(
     _ service: SuiteService,
     immediate: (any ImmediateResponder)? = nil,
+    upgrader: HTTPService.Upgrader? = nil,
+    onQuiesce: @escaping @Sendable () -> Void = {},
     responder: @escaping HTTPService.Responder
   ) -> HTTPService {
     let wrongPort = wrongPort(of: service)
@@ -153,8 +165,10 @@ extension Suite {
       budget: budget,
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
+      onQuiesce: onQuiesce,
       screen: screen(wrongPort),
       immediate: immediate,
+      upgrader: upgrader,
       responder: responder
     )
   }

@@ -162,7 +162,7 @@ package final class Suite: Service {
   /// They stop in reverse order: the workers stop first, while the data for their functions is
   /// still served.
   private func group(_ parts: SuiteParts) -> ServiceGroup {
-    let database = RealtimeDatabaseService(database: parts.database)
+    let database = database(parts)
     let deployment = FirstDeployment { [self] in
       for await _ in listening.prefix(configuration.services.count) {}
       // The wait also ends if a service could not listen.
@@ -185,6 +185,7 @@ package final class Suite: Service {
         essential(parts.documents),
         essential(firestoreService(firestore), .firestore),
         essential(parts.database),
+        essential(database),
         essential(databaseService(database), .database),
         essential(authService(parts), .auth),
         essential(VectorLoader(catalog: parts.vectors, logger: logger(for: "vectors"))),
