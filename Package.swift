@@ -142,7 +142,7 @@ func modules() -> [Target] {
     module("StorageEngine", in: "Sources/Storage", ["LibC", "StatusCodes"]),
     module("OutboundHTTP", in: "Sources/Author", ["CCurl", "LibC", "StatusCodes"]),
     module("Manifests", in: "Sources/Values"),
-    module("DatabaseModel", in: "Sources/Values", ["JSONText"]),
+    module("DatabaseModel", in: "Sources/Values", ["DocumentModel", "JSONText"]),
     module(
       "HTTPMessages",
       in: "Sources/Wire",
@@ -340,10 +340,11 @@ func modules() -> [Target] {
       "TriggerDelivery",
       in: "triggers",
       [
-        "DocumentModel", "EventLog", "Events", "FirestoreWire", "FlowControl", "HTTPMessages",
-        "Identifiers", "Identity", "Invocation", "InvocationContext", "Manifests", "OutboundHTTP",
-        "Schedules", "StatusCodes", "StorageEngine", "TaskQueueModel", "DequeModule", "HTTPTypes",
-        "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle", "SwiftProtobuf",
+        "DatabaseModel", "DocumentModel", "EventLog", "Events", "FirestoreWire", "FlowControl",
+        "HTTPMessages", "Identifiers", "Identity", "Invocation", "InvocationContext", "Manifests",
+        "OutboundHTTP", "Schedules", "StatusCodes", "StorageEngine", "TaskQueueModel",
+        "DequeModule", "HTTPTypes", "HeapModule", "Logging", "NIOCore", "NIOPosix",
+        "ServiceLifecycle", "SwiftProtobuf",
       ]
     ),
     module(
@@ -367,8 +368,9 @@ func modules() -> [Target] {
       "FunctionsRuntime",
       in: "Sources/Author",
       [
-        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "FlowControl",
-        "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity",
+        "DatabaseModel", "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire",
+        "FlowControl", "FunctionLogs", "GoogleAccess", "HTTPMessages", "HTTPSupport", "Identifiers",
+        "Identity",
         "Invocation", "InvocationContext", "JSONText", "LibC", "Manifests", "OutboundHTTP",
         "Schedules", "StatusCodes", "HTTPTypes", "Logging", "NIOCore", "ServiceLifecycle",
         "SwiftProtobuf", "UnixSignals",
@@ -437,8 +439,9 @@ func topLayer() -> [Target] {
       "FunctionsTesting",
       in: "Sources/Author",
       [
-        "AuthAccounts", "AuthEmulator", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreClient", "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FlowControl",
+        "AuthAccounts", "AuthEmulator", "DatabaseModel", "DocumentModel", "DocumentStore",
+        "EventLog", "Events", "FirestoreClient", "FirestoreEmulator", "FirestoreProtos",
+        "FirestoreWire", "FlowControl",
         "FunctionsRuntime", "HTTPMessages", "HTTPSupport", "Identifiers", "Identity", "Invocation",
         "JSONText", "Manifests", "OutboundHTTP",
         "QueryEngine", "SecurityRules", "StatusCodes", "StorageEngine", "TaskQueueModel",

@@ -158,7 +158,7 @@ def is_refused(done, code, *words):
     ("call echo --data nofile.json", 2, ["is not JSON", "To read a file: --data @nofile.json"]),
     ("call echo --data a=5", 2, ["is not JSON", "--data '{\"a\": 5}'"]),
     ("auth claims tina role=trainer", 2, ["must be a JSON object", "'{\"role\": \"trainer\"}'"]),
-    ("fire f", 2, ["Give --document PATH, or --event FILE"]),
+    ("fire f", 2, ["Give --document PATH, --path REF", "--event FILE"]),
     ("fire f --document a/b", 2, ["Give --data, --before or both"]),
     # A number below 0 is JSON, so that only the suite is missing.
     ("call echo --data -5", 3, ["No running suite found"]),

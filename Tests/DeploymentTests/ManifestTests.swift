@@ -105,6 +105,11 @@ struct ManifestCheckTests {
       ("event", trigger(type: "", document: "a/b"), "event has the event type \"\""),
       ("event", trigger(type: "a b", document: "a/b"), "event has the event type \"a b\""),
       ("other", trigger(type: "some.type", document: "a/{b"), "other: The pattern \"a/{b\""),
+      (
+        "value",
+        trigger(type: "google.firebase.database.ref.v1.written", document: "a/b"),
+        "value: The pattern \"\" is empty"
+      ),
       (long, endpoint(), "\"aaa"),
     ]
     for (name, endpoint, problem) in cases {

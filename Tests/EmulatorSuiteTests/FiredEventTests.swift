@@ -17,12 +17,12 @@ struct FiredEventTests {
   @Test(
     "What is given decides whether the document was created, updated or deleted",
     arguments: [
-      (#""data": {}"#, DocumentEventKind.created),
+      (#""data": {}"#, ChangeKind.created),
       (#""data": {"n": 1}, "before": {"n": 0}"#, .updated),
       (#""before": {"n": 0}"#, .deleted),
     ]
   )
-  func kinds(sides: String, kind: DocumentEventKind) throws {
+  func kinds(sides: String, kind: ChangeKind) throws {
     let change = try event(#"{"document": "chats/c1/messages/m1", \#(sides)}"#)
 
     #expect(change.kind == kind)

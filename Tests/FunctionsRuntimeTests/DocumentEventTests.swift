@@ -185,7 +185,7 @@ struct DocumentEventTests {
     let path = "chats/c1/messages/8"
     for raw in ["", "r"] {
       for (kind, name) in [
-        (DocumentEventKind.created, "c"), (.updated, "u"), (.deleted, "d"), (.written, "w"),
+        (ChangeKind.created, "c"), (.updated, "u"), (.deleted, "d"), (.written, "w"),
       ] {
         let reply = try await harness.deliver(
           kind,

@@ -68,7 +68,7 @@ struct HostHarness {
 
   /// Delivers a change to a function, as trigger delivery does.
   func deliver(
-    _ kind: DocumentEventKind,
+    _ kind: ChangeKind,
     to name: String,
     before: MapValue? = nil,
     after: MapValue? = nil,

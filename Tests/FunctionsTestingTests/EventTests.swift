@@ -100,6 +100,58 @@ struct EventTests {
     }
   }
 
+  struct Presence: Codable, Sendable, Equatable {
+    var online: Bool
+    var devices: [String]?
+  }
+
+  struct PresencePath: DocumentPath {
+    var uid = ""
+    static let pattern: Pattern = "presence/\(\.uid)"
+  }
+
+  @Test("A value's event made by hand reaches its function decoded, with its params and caller")
+  func deliversValues() async throws {
+    let created = OnValueCreated<Presence>("created", at: "presence/{uid}") { event in
+      let uid = try event.params.uid
+      event.logger.info("\(uid) \(event.data) \(event.authType) \(event.authID ?? "")")
+    }
+    let updated = OnValueUpdated<Presence>("updated", path: PresencePath.self) { event, path in
+      event.logger.info("\(path.uid) \(event.data.before.online) \(event.data.after.online)")
+    }
+    let written = OnValueWritten<Presence>("written", at: "presence/{uid}", instance: "my-*") {
+      event in
+      event.logger.info("\(event.instance) \(event.data.before == nil) \(event.data.after == nil)")
+    }
+    try await withFunctions(created, updated, written) { suite in
+      let first = Presence(online: true, devices: ["a", "b"])
+      let event = ValueEvent(path: "presence/t", data: first, authType: .appUser, authID: "t")
+      #expect(try await suite.deliver(event, to: created).outcome == .succeeded)
+      #expect(suite.logs(of: created).map(\.message) == ["t \(first) appUser t"])
+
+      let update = ValueUpdate(before: first, after: Presence(online: false))
+      try await suite.deliver(ValueEvent(path: "presence/t", data: update), to: updated)
+      #expect(suite.logs(of: updated).map(\.message) == ["t true false"])
+
+      let write = ValueWrite(before: first, after: nil)
+      try await suite.deliver(
+        ValueEvent(path: "presence/t", data: write, instance: "my-db"),
+        to: written
+      )
+      #expect(suite.logs(of: written).map(\.message) == ["my-db false true"])
+      let elsewhere = ValueEvent(path: "presence/t", data: write)
+      guard case .failed(let reason) = try await suite.deliver(elsewhere, to: written).outcome
+      else {
+        Issue.record("an event of another instance was taken")
+        return
+      }
+      #expect(reason.contains("does not match the pattern"))
+      await #expect(throws: FunctionsTestingError.self) {
+        try await suite.deliver(DocumentEvent(path: "presence/t", data: first), to: created)
+      }
+    }
+  }
+
   @Test("An event that its function does not want is refused, as in production")
   func refused() async throws {
     let created = OnDocumentCreated<User>("created", at: "users/{id}") { _ in }

@@ -51,6 +51,31 @@ struct CloudPlanTests {
     #expect(error?.description.contains(other) == true)
   }
 
+  @Test("A function on values has a trigger with path patterns, and needs the database's API")
+  func values() throws {
+    let plan = try CloudPlan(
+      functions: [
+        "mirror": function {
+          $0.eventTrigger = .init(
+            eventType: "google.firebase.database.ref.v1.written",
+            eventFilters: ["instance": "main"],
+            eventFilterPathPatterns: ["ref": "presence/{uid}"]
+          )
+        }
+      ],
+      settings: .init()
+    )
+
+    let trigger = try #require(plan.triggers.first)
+    #expect(trigger.kind == .database && plan.apis.contains("firebasedatabase.googleapis.com"))
+    #expect(
+      trigger.resource(in: .init()).properties["filters"] == "instance=main, ref~presence/{uid}"
+    )
+    let files = try ProductionFiles(plan).files.map(\.text).joined()
+    #expect(files.contains("--event-filters-path-pattern='ref=presence/{uid}'"))
+    #expect(files.contains("match-path-pattern"))
+  }
+
   @Test("Callables, HTTP and blocking functions are public; what the project triggers is not")
   func access() throws {
     let plan = try CloudPlan(

@@ -64,6 +64,14 @@ struct DeliveryCodingTests {
         dispatchDeadline: 15
       )
     ),
+    .value(
+      DatabaseChange(
+        instance: "i",
+        path: ["a", "b"],
+        before: Array("1".utf8),
+        after: [0x7B, 0x7D]
+      )
+    ),
   ].map { occurrence in
     Delivery(
       id: DeliveryID(sequence: 9, changeIndex: 0, function: "f"),

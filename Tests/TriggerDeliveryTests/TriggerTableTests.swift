@@ -13,7 +13,7 @@ struct TriggerTableTests {
   )
 
   private func endpoint(
-    _ kind: DocumentEventKind,
+    _ kind: ChangeKind,
     database: String = "(default)",
     document: String = "chats/{c}"
   ) -> FunctionEndpoint {

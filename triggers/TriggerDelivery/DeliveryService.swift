@@ -82,7 +82,8 @@ package final class DeliveryService: Service {
       dispatcher: dispatcher,
       tailer: tailer,
       configuration: configuration,
-      now: now
+      now: now,
+      logger: logger
     )
     schedules = ScheduleRunner(
       registry: registry,
@@ -155,6 +156,11 @@ package final class DeliveryService: Service {
 
   /// True if functions have been deployed since the start.
   package var isDeployed: Bool { registry.current != nil }
+
+  /// The nodes of the Realtime Database that functions watch; nil before the first deployment.
+  package var databasePatterns: DatabaseTriggerPatterns? {
+    registry.current?.table.databasePatterns
+  }
 
   /// The number of events that wait for the first deployment since the start.
   package var eventsBeforeDeployment: Int { beforeDeployment.count }

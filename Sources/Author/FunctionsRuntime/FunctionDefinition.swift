@@ -45,6 +45,10 @@ public struct FunctionDefinition: Sendable {
     ///
     /// The pattern is unchecked text from the declaration. The app checks it at startup.
     case document(DocumentEventType, pattern: String)
+    /// A change of a value in the Realtime Database, of an instance and at a path that match.
+    ///
+    /// Both patterns are unchecked text from the declaration.
+    case value(ChangeKind, instance: String, ref: String)
     /// An event of any service, selected by its type and its attributes.
     ///
     /// The app checks the filter at startup.

@@ -181,6 +181,10 @@ extension ManifestCheck {
 
   private static func validate(_ trigger: FunctionEndpoint.EventTrigger) throws(StatusError) {
     let patterns = trigger.eventFilterPathPatterns ?? [:]
+    if DatabaseEventType(name: trigger.eventType) != nil {
+      _ = try DatabasePattern(filters: trigger.eventFilters.merging(patterns) { $1 })
+      return
+    }
     guard DocumentEventType(name: trigger.eventType) != nil else {
       for pattern in patterns.values { _ = try PathPattern(pattern, ofDocuments: false) }
       return

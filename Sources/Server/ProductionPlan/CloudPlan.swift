@@ -65,7 +65,7 @@ package struct CloudPlan: Sendable, Hashable {
 
     /// The origin of the events.
     package enum Kind: String, Sendable, Hashable {
-      case firestore, topic, storage, audit
+      case firestore, database, topic, storage, audit
     }
 
     /// The topic of Pub/Sub; nil for other kinds.
@@ -295,6 +295,7 @@ extension CloudPlan.Trigger.Kind {
   init?(eventType: String) {
     switch eventType {
     case _ where eventType.hasPrefix("google.cloud.firestore.document.v1."): self = .firestore
+    case _ where eventType.hasPrefix("google.firebase.database.ref.v1."): self = .database
     case "google.cloud.pubsub.topic.v1.messagePublished": self = .topic
     case _ where eventType.hasPrefix("google.cloud.storage.object.v1."): self = .storage
     case "google.cloud.audit.log.v1.written": self = .audit

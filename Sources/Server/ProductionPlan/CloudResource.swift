@@ -57,6 +57,7 @@ extension CloudPlan {
     if settings.rules != nil { names.append("firebaserules") }
     if !triggers.isEmpty { names += ["eventarc", "eventarcpublishing", "pubsub"] }
     if triggers.contains(where: { $0.kind == .storage }) { names.append("storage") }
+    if triggers.contains(where: { $0.kind == .database }) { names.append("firebasedatabase") }
     if !jobs.isEmpty { names.append("cloudscheduler") }
     if !queues.isEmpty { names.append("cloudtasks") }
     if !blocking.isEmpty { names.append("identitytoolkit") }

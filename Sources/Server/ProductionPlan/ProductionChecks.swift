@@ -139,6 +139,12 @@ enum ProductionChecks {
         "its trigger must be in the location of the bucket; it is generated in the function's region."
       )
     }
+    if kind == .database {
+      warnings.append(
+        "its trigger must be in the location of the database's instance; it is generated in the "
+          + "function's region. An instance at firebaseio.com is in us-central1."
+      )
+    }
     if let retry = trigger.retryConfig, trigger.retry {
       if let attempts = retry.maxAttempts, attempts > 0 {
         warnings.append(

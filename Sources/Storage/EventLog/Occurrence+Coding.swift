@@ -15,7 +15,7 @@ extension BinaryEncoder {
     }
   }
 
-  /// Writes an event, a scheduled run or a task.
+  /// Writes an event, a scheduled run, a task or a change in the Realtime Database.
   package mutating func append(_ occurrence: Occurrence) {
     switch occurrence {
     case .event(let event):
@@ -29,6 +29,13 @@ extension BinaryEncoder {
       append(byte: task.target == nil ? 2 : 3)
       append(task)
       if let target = task.target { append(target) }
+    case .value(let change):
+      append(byte: 4)
+      append(change.instance)
+      append(UInt64(change.path.count))
+      for key in change.path { append(key) }
+      append(data: change.before)
+      append(data: change.after)
     }
   }
 
@@ -91,7 +98,7 @@ extension BinaryDecoder {
     }
   }
 
-  /// Reads an event, a scheduled run or a task.
+  /// Reads an event, a scheduled run, a task or a change in the Realtime Database.
   package mutating func occurrence() throws(CorruptDataError) -> Occurrence {
     switch try byte() {
     case 0: return .event(try cloudEvent())
@@ -102,6 +109,7 @@ extension BinaryDecoder {
       var task = try task()
       task.target = try taskTarget()
       return .task(task)
+    case 4: return .value(try databaseChange())
     case let tag: throw CorruptDataError("unknown kind of occurrence \(tag)")
     }
   }
@@ -118,6 +126,13 @@ extension BinaryDecoder {
       extensions: try pairs(),
       data: try data()
     )
+  }
+
+  private mutating func databaseChange() throws(CorruptDataError) -> DatabaseChange {
+    let instance = try text()
+    var path: [String] = []
+    for _ in 0..<(try count()) { path.append(try text()) }
+    return DatabaseChange(instance: instance, path: path, before: try data(), after: try data())
   }
 
   private mutating func task() throws(CorruptDataError) -> EnqueuedTask {

@@ -79,6 +79,11 @@ package enum ValueDialect: Sendable, Hashable {
   /// Bytes are base64, dates are text or numbers, and an integer above `Int64.max` is a map with
   /// `@type`.
   case json(dates: JSONDates)
+  /// The types of the Realtime Database.
+  ///
+  /// Times are numbers of milliseconds since 1970, and every number is a double. A list is read
+  /// from a map whose keys are indices, more than half of them present, and a map from a list.
+  case database
 }
 
 /// The representation of dates in JSON.

@@ -95,11 +95,14 @@ private struct ValueKeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol 
   let fields: MapValue
 
   init(_ reader: ValueReader) throws {
-    guard case .map(let fields) = reader.value else {
-      throw reader.error("is \(reader.value.kindDescription), not a map")
+    switch reader.value {
+    case .map(let fields): self.fields = fields
+    case .array(let elements) where reader.options.dialect == .database:
+      let present = elements.enumerated().filter { $0.element != .null }
+      fields = MapValue(present.map { (String($0.offset), $0.element) })
+    default: throw reader.error("is \(reader.value.kindDescription), not a map")
     }
     self.reader = reader
-    self.fields = fields
   }
 
   var codingPath: [any CodingKey] { reader.codingPath }
@@ -143,9 +146,24 @@ private struct ValueUnkeyedReader: UnkeyedDecodingContainer {
     switch reader.value {
     case .array(let elements): self.elements = elements
     case .vector(let doubles): self.elements = doubles.map(FirestoreValue.double)
+    case .map(let fields) where reader.options.dialect == .database:
+      guard let elements = Self.elements(of: fields) else { fallthrough }
+      self.elements = elements
     default: throw reader.error("is \(reader.value.kindDescription), not an array")
     }
     self.reader = reader
+  }
+
+  /// Returns the list that readers make of a map; nil for a map that is none.
+  private static func elements(of fields: MapValue) -> [FirestoreValue]? {
+    var byIndex: [Int: FirestoreValue] = [:]
+    for (key, value) in fields {
+      guard let index = Int(key), index >= 0, String(index) == key else { return nil }
+      byIndex[index] = value
+    }
+    let count = (byIndex.keys.max() ?? -1) + 1
+    guard count <= 2 * byIndex.count else { return nil }
+    return (0..<count).map { byIndex[$0] ?? .null }
   }
 
   var codingPath: [any CodingKey] { reader.codingPath }

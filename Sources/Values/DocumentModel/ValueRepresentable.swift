@@ -106,8 +106,11 @@ extension FixedWidthInteger {
 
   func written(_ dialect: ValueDialect) -> FirestoreValue? {
     if let integer = Int64(exactly: self) { return .integer(integer) }
-    return dialect == .firestore
-      ? nil : WrappedInteger.map(WrappedInteger.unsigned, String(self))
+    return switch dialect {
+    case .firestore: nil
+    case .json: WrappedInteger.map(WrappedInteger.unsigned, String(self))
+    case .database: .double(Double(self))
+    }
   }
 
   static var expectation: String { "an integer from \(Self.min) to \(Self.max)" }
@@ -174,12 +177,18 @@ extension Timestamp: ValueRepresentable {
     switch value {
     case .timestamp(let timestamp): timestamp
     case .string(let text) where dialect != .firestore: Timestamp(text)
+    case .double(let milliseconds) where dialect == .database:
+      Int64(exactly: (milliseconds * 1000).rounded()).map { Timestamp(microseconds: $0) }
     default: nil
     }
   }
 
   func written(_ dialect: ValueDialect) -> FirestoreValue? {
-    dialect == .firestore ? .timestamp(self) : .string(description)
+    switch dialect {
+    case .firestore: .timestamp(self)
+    case .json: .string(description)
+    case .database: .double((Double(microseconds) / 1000).rounded(.down))
+    }
   }
 
   static var expectation: String { "a timestamp" }
@@ -261,7 +270,7 @@ extension Date: ValueRepresentable {
       timestamp.date
     case (.json(.secondsSince2001), _):
       Double.read(value, dialect).map { Date(timeIntervalSinceReferenceDate: $0) }
-    case (.json(.millisecondsSince1970), _):
+    case (.json(.millisecondsSince1970), _), (.database, _):
       Double.read(value, dialect).map { Date(timeIntervalSince1970: $0 / 1000) }
     case (.json(.rfc3339), .string(let text)):
       Timestamp(text)?.date
@@ -273,7 +282,7 @@ extension Date: ValueRepresentable {
     switch dialect {
     case .firestore: Timestamp(self).map(FirestoreValue.timestamp)
     case .json(.secondsSince2001): .double(timeIntervalSinceReferenceDate)
-    case .json(.millisecondsSince1970): .double((timeIntervalSince1970 * 1000).rounded())
+    case .json(.millisecondsSince1970), .database: .double((timeIntervalSince1970 * 1000).rounded())
     case .json(.rfc3339): Timestamp(self).map { .string($0.description) }
     }
   }

@@ -16,26 +16,18 @@ package struct DocumentChange: Sendable, Hashable {
   }
 
   /// The specific kind of the change, never `written`.
-  package var kind: DocumentEventKind {
+  package var kind: ChangeKind {
     before == nil ? .created : after == nil ? .deleted : .updated
   }
 }
 
-/// A kind of Firestore event that a function can subscribe to.
-package enum DocumentEventKind: String, Sendable, Hashable, CaseIterable, Codable {
-  case created, updated, deleted, written
-
-  /// Returns true if a change of kind `change` (never `written`) is an event of this kind.
-  package func includes(_ change: DocumentEventKind) -> Bool { self == .written || self == change }
-}
-
 /// A CloudEvents type of Firestore, such as `google.cloud.firestore.document.v1.created`.
 package struct DocumentEventType: Sendable, Hashable {
-  package var kind: DocumentEventKind
+  package var kind: ChangeKind
   /// True if the event identifies its writer, in `authtype` and `authid`.
   package var hasAuthContext: Bool
 
-  package init(_ kind: DocumentEventKind, hasAuthContext: Bool = false) {
+  package init(_ kind: ChangeKind, hasAuthContext: Bool = false) {
     self.kind = kind
     self.hasAuthContext = hasAuthContext
   }
@@ -46,7 +38,7 @@ package struct DocumentEventType: Sendable, Hashable {
     var rest = name.dropFirst(Self.prefix.count)
     hasAuthContext = rest.hasSuffix(Self.authSuffix)
     if hasAuthContext { rest.removeLast(Self.authSuffix.count) }
-    guard let kind = DocumentEventKind(rawValue: String(rest)) else { return nil }
+    guard let kind = ChangeKind(rawValue: String(rest)) else { return nil }
     self.kind = kind
   }
 

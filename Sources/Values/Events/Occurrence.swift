@@ -8,6 +8,8 @@ package enum Occurrence: Sendable, Hashable {
   case schedule(function: String, time: Timestamp)
   /// A task of a queue, which is named after its function.
   case task(EnqueuedTask)
+  /// A change in the Realtime Database, for every function that watches a changed node.
+  case value(DatabaseChange)
 }
 
 /// A task as it was added to a queue.

@@ -106,6 +106,24 @@ package struct PathPattern: Sendable, Hashable {
     return captures
   }
 
+  /// Returns the depth of the deepest path at or above another one that matches; nil if none does.
+  package func depth(atOrAbove keys: [String]) -> Int? {
+    let hasMany = segments.contains(where: \.isMany)
+    let depths = hasMany ? Array((0...keys.count).reversed()) : [segments.count]
+    return depths.first { depth in
+      depth <= keys.count && match(ResourcePath(Array(keys.prefix(depth)))) != nil
+    }
+  }
+
+  /// Returns true if the pattern may match paths below another one.
+  package func canMatch(below keys: [String]) -> Bool {
+    let head = segments.prefix { !$0.isMany }
+    guard head.count < segments.count || keys.count < segments.count else { return false }
+    return zip(head, keys).allSatisfy { segment, key in
+      if case .literal(let literal) = segment { literal.utf8.elementsEqual(key.utf8) } else { true }
+    }
+  }
+
   private static func segment(_ text: Substring) -> Segment? {
     switch text {
     case "": return nil

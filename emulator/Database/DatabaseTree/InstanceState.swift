@@ -1,7 +1,10 @@
 import DatabaseModel
 import DatabaseRules
 import DocumentModel
+import EventLog
+import Events
 import Identity
+import InvocationContext
 import Logging
 import StorageEngine
 
@@ -194,6 +197,19 @@ struct InstanceState {
     guard !effects.isEmpty else { return Planned() }
     var batch = StorageBatch()
     for effect in effects { effect.append(to: &batch, instance: name) }
+    if !write.disablesTriggers {
+      let changes = try changes(of: resolved, view, after)
+      EventCause.$current.withValue(cause) {
+        _ = CommitLog.append(
+          [],
+          changes.map(Occurrence.value),
+          commitTime: time,
+          database: DatabaseName(project: settings.project),
+          auth: caller.auth,
+          to: &batch
+        )
+      }
+    }
     let events = try listeners.events(of: resolved, before: view, after: after)
     view = after
     return Planned(batch: batch, deliveries: deliveries(events))
@@ -234,6 +250,29 @@ struct InstanceState {
     try settings.obey(decision)
   }
 
+  /// Returns the changes for functions, each of the highest node that one of them may watch.
+  private func changes(
+    of write: ResolvedWrite,
+    _ before: TreeView,
+    _ after: TreeView
+  ) throws -> [DatabaseChange] {
+    var roots: [DatabasePath] = []
+    for location in write.locations {
+      guard let depth = settings.captureDepth(name, location.path) else { continue }
+      roots.append(location.path.prefix(depth))
+    }
+    roots.sort()
+    var last: DatabasePath?
+    return try roots.compactMap { root in
+      if let last, root.starts(with: last) { return nil }
+      last = root
+      let old = try before.node(at: root).json(.objects)
+      let new = try after.node(at: root).json(.objects)
+      guard old != new else { return nil }
+      return DatabaseChange(instance: name, path: root.keys, before: old, after: new)
+    }
+  }
+
   // MARK: Reading and listening
 
   private var reader: InstanceReader {
@@ -254,9 +293,7 @@ struct InstanceState {
     guard sessions[id]?.listeners.count ?? 0 < Self.listenersMax else {
       throw DatabaseError(.tooBig, "A client may have at most \(Self.listenersMax) listeners.")
     }
-    let missingIndex = query.flatMap { reader.missingIndex($0, at: path) }
-    // Without an index the client gets all children and selects for itself.
-    let selecting = query.flatMap { $0.selectsAll || missingIndex != nil ? nil : $0 }
+    let selecting = query.flatMap { $0.selectsAll ? nil : $0 }
     nextListener += 1
     let listener = Listener(
       id: nextListener,
@@ -270,7 +307,8 @@ struct InstanceState {
     sessions[id]?.listeners.append(listener)
     var read = LongRead(session: id, request: number, path: path, query: selecting)
     read.listener = listener.id
-    read.missingIndex = missingIndex
+    // Without an index production only warns, and still keeps to the selected children.
+    read.missingIndex = selecting.flatMap { reader.missingIndex($0, at: path) }
     read.hash = hash
     do {
       return try plan(read, view)

@@ -213,7 +213,10 @@ struct ListenerTable {
     _ after: TreeView
   ) throws -> DatabaseSessionEvent? {
     let path = listener.path
-    let isReplaced = locations.contains { !$0.isPriority && path.starts(with: $0.path) }
+    // The priority of the queried node itself goes with its value.
+    let isReplaced = locations.contains { location in
+      location.isPriority ? location.path == path : path.starts(with: location.path)
+    }
     let below = locations.filter { $0.path.count > path.count && $0.path.starts(with: path) }
     let keys = Array(Set(below.map { DatabaseKey($0.path.keys[path.count]) }))
     guard listener.loading == nil else {

@@ -46,7 +46,7 @@ extension Delivery {
     if eventBytes > 0 { encoder.append(UInt64(eventBytes)) }
     if let origin {
       encoder.append(origin.root.sequence)
-      encoder.append(UInt64(origin.root.index))
+      encoder.append(origin.root.rank)
       encoder.append(UInt64(max(0, origin.generation)))
     }
     return encoder.bytes
@@ -93,9 +93,8 @@ extension Delivery {
     }
     if flags.contains(.hasOrigin) {
       let sequence = try decoder.number()
-      let index = UInt32(truncatingIfNeeded: try decoder.number())
       origin = Origin(
-        root: EventPlace(sequence: sequence, index: index),
+        root: EventPlace(sequence: sequence, rank: try decoder.number()),
         generation: Int(truncatingIfNeeded: try decoder.number())
       )
     }
@@ -142,6 +141,10 @@ extension BinaryEncoder {
       append(type)
     case .schedule: append(byte: 3)
     case .task: append(byte: 4)
+    case .value(let kind, let change):
+      append(byte: 5)
+      append(kind.rawValue)
+      append(change.rawValue)
     }
   }
 }
@@ -155,12 +158,13 @@ extension BinaryDecoder {
     case 2: return .event(type: try text())
     case 3: return .schedule
     case 4: return .task
+    case 5: return .value(try eventKind(), change: try eventKind())
     case let tag: throw CorruptDataError("unknown source of a delivery \(tag)")
     }
   }
 
-  private mutating func eventKind() throws(CorruptDataError) -> DocumentEventKind {
-    guard let kind = DocumentEventKind(rawValue: try text()) else {
+  private mutating func eventKind() throws(CorruptDataError) -> ChangeKind {
+    guard let kind = ChangeKind(rawValue: try text()) else {
       throw CorruptDataError("unknown event kind")
     }
     return kind

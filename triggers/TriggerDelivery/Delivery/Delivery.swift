@@ -4,9 +4,14 @@ package import Events
 /// The delivery of one event to one function: its state, without the event itself.
 package struct Delivery: Sendable, Hashable {
   /// `{commit sequence}.{index of the event in its commit}.{function}`.
+  ///
+  /// A node of a change in the Realtime Database, other than the first, has its number after the
+  /// index and a hyphen.
   package var id: DeliveryID
   package var source: Source
-  /// A readable description of the event: a document's path, an event's subject or a task's id.
+  /// A readable description of the event: a path, an event's subject or a task's id.
+  ///
+  /// The path of a node of the Realtime Database identifies it within its change.
   package var subject: String
   /// The time at which the event was recorded.
   package var commitTime: Timestamp
@@ -60,7 +65,9 @@ package struct Delivery: Sendable, Hashable {
   /// The kind of trigger that the delivery belongs to.
   package enum Source: Sendable, Hashable {
     /// A document event of the type that the function's trigger names, and the actual change.
-    case document(DocumentEventType, change: DocumentEventKind)
+    case document(DocumentEventType, change: ChangeKind)
+    /// A change of a node of the Realtime Database, of the kind that the function's trigger names.
+    case value(ChangeKind, change: ChangeKind)
     /// A CloudEvent of another service.
     case event(type: String)
     case schedule
@@ -87,7 +94,8 @@ package struct Delivery: Sendable, Hashable {
   /// Creates a delivery that is due at once or, for a task, at the task's time.
   ///
   /// `type` is the event type that the function's trigger names. It is ignored unless the event is
-  /// a document's.
+  /// a document's, or of the Realtime Database, where its kind counts. A change in the Realtime
+  /// Database must be narrowed to the node that the function watches.
   package init(
     id: DeliveryID,
     event: DeliveryEvent,
@@ -122,6 +130,10 @@ package struct Delivery: Sendable, Hashable {
       source = .task
       subject = task.id
       dueTime = max(commitTime, task.scheduleTime)
+    case .occurrence(.value(let change)):
+      source = .value(type.kind, change: change.kind)
+      subject = change.path.joined(separator: "/")
+      lane = DeliveryLane(id.function, "database", change.instance, subject)
     }
   }
 
@@ -132,15 +144,19 @@ package struct Delivery: Sendable, Hashable {
   package var kind: String {
     switch source {
     case .document(let type, _): type.kind.rawValue
+    case .value(let kind, _): kind.rawValue
     case .event(let type): type
     case .schedule: "schedule"
     case .task: "task"
     }
   }
 
-  /// The kind of the event; for a document's event, the actual change to the document.
+  /// The kind of the event; for a document or a value, the actual change.
   package var changeKind: String {
-    if case .document(_, let change) = source { change.rawValue } else { kind }
+    switch source {
+    case .document(_, let change), .value(_, let change): change.rawValue
+    case .event, .schedule, .task: kind
+    }
   }
 
   /// Indicates whether the delivery may be attempted at `now`.

@@ -41,8 +41,27 @@ package struct DeliveryEvent: Sendable, Hashable {
 struct EventPlace: Sendable, Hashable, Comparable {
   var sequence: UInt64
   var index: UInt32
+  /// The number of the node among those of a change in the Realtime Database; 0 for other events.
+  var node: UInt32 = 0
+
+  /// The index and the node as one number, in the order of events within their commit.
+  var rank: UInt64 { UInt64(node) << 32 | UInt64(index) }
+
+  init(sequence: UInt64, index: UInt32, node: UInt32 = 0) {
+    self.sequence = sequence
+    self.index = index
+    self.node = node
+  }
+
+  init(sequence: UInt64, rank: UInt64) {
+    self.init(
+      sequence: sequence,
+      index: UInt32(truncatingIfNeeded: rank),
+      node: UInt32(truncatingIfNeeded: rank >> 32)
+    )
+  }
 
   static func < (left: EventPlace, right: EventPlace) -> Bool {
-    (left.sequence, left.index) < (right.sequence, right.index)
+    (left.sequence, left.rank) < (right.sequence, right.rank)
   }
 }

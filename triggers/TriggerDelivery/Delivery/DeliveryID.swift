@@ -1,28 +1,26 @@
-import DocumentModel
-
 /// The identifier of a delivery; it is stable across redeliveries and restarts.
 package struct DeliveryID: Sendable, Hashable {
-  package var sequence: UInt64
-  package var changeIndex: UInt32
+  var place: EventPlace
   package var function: String
 
   /// Identifies the delivery of one event of a commit to a function.
   ///
   /// The indices of occurrences follow those of the commit's changes.
   package init(sequence: UInt64, changeIndex: UInt32, function: String) {
-    self.sequence = sequence
-    self.changeIndex = changeIndex
-    self.function = function
+    self.init(EventPlace(sequence: sequence, index: changeIndex), function)
   }
 
   init(_ place: EventPlace, _ function: String) {
-    self.init(sequence: place.sequence, changeIndex: place.index, function: function)
+    self.place = place
+    self.function = function
   }
 
-  /// The CloudEvents id, which is the same for every function that receives the event.
-  package var eventID: String { "\(sequence).\(changeIndex)" }
+  package var sequence: UInt64 { place.sequence }
 
-  var place: EventPlace { EventPlace(sequence: sequence, index: changeIndex) }
+  /// The CloudEvents id, which is the same for every function that receives the event.
+  package var eventID: String {
+    "\(place.sequence).\(place.index)" + (place.node > 0 ? "-\(place.node)" : "")
+  }
 }
 
 extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Comparable {
@@ -31,15 +29,17 @@ extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Compar
   /// Parses the format of `description`; nil if malformed.
   package init?(_ description: String) {
     let parts = description.split(separator: ".", maxSplits: 2)
-    guard parts.count == 3, let sequence = UInt64(parts[0]), let index = UInt32(parts[1]) else {
-      return nil
+    guard parts.count == 3, let sequence = UInt64(parts[0]) else { return nil }
+    let numbers = parts[1].split(separator: "-", omittingEmptySubsequences: false).map {
+      UInt32($0)
     }
-    self.init(sequence: sequence, changeIndex: index, function: String(parts[2]))
+    guard numbers.count <= 2, let index = numbers[0], let node = numbers.count == 2 ? numbers[1] : 0
+    else { return nil }
+    self.init(EventPlace(sequence: sequence, index: index, node: node), String(parts[2]))
   }
 
   package static func < (left: DeliveryID, right: DeliveryID) -> Bool {
-    (left.sequence, left.changeIndex, left.function)
-      < (right.sequence, right.changeIndex, right.function)
+    left.place != right.place ? left.place < right.place : left.function < right.function
   }
 }
 

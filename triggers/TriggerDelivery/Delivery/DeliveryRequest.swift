@@ -42,6 +42,10 @@ package struct DeliveryRequest: Sendable {
     case .occurrence(.event(let event)):
       set(event, in: &fields)
       body = event.data
+    case .occurrence(.value(let change)):
+      let event = try self.event(of: change, event.auth, for: delivery)
+      set(event, in: &fields)
+      body = event.data
     case .occurrence(.schedule(let function, let time)):
       set("x-cloudscheduler", "true", in: &fields)
       set("x-cloudscheduler-jobname", jobName(function), in: &fields)
@@ -132,6 +136,43 @@ package struct DeliveryRequest: Sendable {
     )
   }
 
+  /// Returns the CloudEvent of a change of a node of the Realtime Database.
+  func event(
+    of change: DatabaseChange,
+    _ auth: AuthContext,
+    for delivery: Delivery
+  ) throws -> CloudEvent {
+    guard case .value(let kind, _) = delivery.source else {
+      throw StatusError(.internal, "\(delivery.id) is not the delivery of a value's event.")
+    }
+    let ref = delivery.subject
+    let (authType, authID) =
+      switch auth {
+      case .admin: ("admin", String?.none)
+      case .unauthenticated: ("unauthenticated", nil)
+      case .user(let user): ("app_user", user.uid)
+      }
+    var extensions = [
+      "instance": change.instance, "ref": ref, "firebasedatabasehost": "firebaseio.com",
+      "location": Self.databaseLocation, "authtype": authType,
+    ]
+    extensions["authid"] = authID
+    return CloudEvent(
+      id: delivery.id.eventID,
+      source: "//firebasedatabase.googleapis.com/projects/_/locations/\(Self.databaseLocation)"
+        + "/instances/\(change.instance)",
+      type: DatabaseEventType(kind).name,
+      subject: "refs/\(ref)",
+      time: delivery.commitTime.description,
+      dataContentType: "application/json",
+      extensions: extensions,
+      data: try change.narrowed(to: ref.split(separator: "/").map { String($0) }).eventData()
+    )
+  }
+
+  /// The location of all instances of the Realtime Database, as of those at `firebaseio.com`.
+  private static let databaseLocation = "us-central1"
+
   /// Returns the writer in production's terms; end users have their id and the type `unknown`.
   private func authContext(of auth: AuthContext) -> (type: String, id: String?) {
     switch auth {
@@ -156,11 +197,12 @@ package struct DeliveryRequest: Sendable {
     fields.append(HTTPField(name: field, value: HeaderValue.percentEncoded(value)))
   }
 
-  /// The headers of the attributes that document events have, created once.
+  /// The headers of the attributes that documents and values have in their events, created once.
   private static let attributeFields = Dictionary(
     uniqueKeysWithValues: [
       "specversion", "id", "source", "type", "subject", "time", "dataschema", "project", "location",
-      "database", "namespace", "document", "authtype", "authid",
+      "database", "namespace", "document", "authtype", "authid", "instance", "ref",
+      "firebasedatabasehost",
     ].compactMap { name in HTTPField.Name("ce-\(name)").map { (name, $0) } }
   )
 

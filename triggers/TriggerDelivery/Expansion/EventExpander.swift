@@ -24,6 +24,7 @@ final class EventExpander: Sendable {
   private let tailer: EventTailer
   private let configuration: DeliveryService.Configuration
   private let now: @Sendable () -> Timestamp
+  private let logger: Logger
   private let state = Mutex(State())
 
   init(
@@ -33,7 +34,8 @@ final class EventExpander: Sendable {
     dispatcher: Dispatcher,
     tailer: EventTailer,
     configuration: DeliveryService.Configuration,
-    now: @escaping @Sendable () -> Timestamp
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
   ) {
     self.registry = registry
     self.store = store
@@ -42,6 +44,7 @@ final class EventExpander: Sendable {
     self.tailer = tailer
     self.configuration = configuration
     self.now = now
+    self.logger = logger
   }
 
   /// The sequence up to which every event has become deliveries.
@@ -135,19 +138,22 @@ final class EventExpander: Sendable {
     with table: TriggerTable
   ) async throws -> [DeliveryStore.Candidate] {
     let record = entry.record
-    let wanted = wanted(of: record, by: table)
+    let wanted = try wanted(of: record, by: table)
     guard !wanted.isEmpty else { return [] }
     let cause = record.cause.flatMap { DeliveryCause($0) }
     let depth = cause.map { $0.depth + 1 } ?? 0
     let chain = try await chain(of: cause, depth: depth, to: wanted)
     let bytes = entry.bytes / max(1, record.changes.count + record.occurrences.count)
     return wanted.compactMap { want in
-      guard let event = record.event(at: want.index) else { return nil }
-      let id = DeliveryID(
-        sequence: record.sequence,
-        changeIndex: UInt32(want.index),
-        function: want.function
-      )
+      guard var event = record.event(at: want.index) else { return nil }
+      var place = EventPlace(sequence: record.sequence, index: UInt32(want.index))
+      var bytes = bytes
+      if let value = want.value {
+        event.content = .occurrence(.value(value.change))
+        place.node = value.node
+        bytes = value.change.before.count + value.change.after.count
+      }
+      let id = DeliveryID(place, want.function)
       let isTask = event.task != nil
       var delivery = Delivery(
         id: id,
@@ -160,7 +166,7 @@ final class EventExpander: Sendable {
       if let cause, !isTask {
         delivery.origin = LoopCheck.origin(of: delivery, cause: cause, after: chain)
       }
-      place(&delivery, after: chain)
+      settle(&delivery, after: chain)
       return DeliveryStore.Candidate(delivery: delivery, event: event, bytes: bytes)
     }
   }
@@ -196,9 +202,11 @@ final class EventExpander: Sendable {
     var index: Int
     var function: String
     var type = DocumentEventType(.written)
+    /// The node of a change in the Realtime Database; nil for other events.
+    var value: ValueMatch?
   }
 
-  private func wanted(of record: CommitRecord, by table: TriggerTable) -> [Want] {
+  private func wanted(of record: CommitRecord, by table: TriggerTable) throws -> [Want] {
     let isEnabled = self.isEnabled
     var wanted: [Want] = []
     var skipped = 0
@@ -222,14 +230,46 @@ final class EventExpander: Sendable {
       case .event(let event): skipped += table.functions(for: event).isEmpty ? 0 : 1
       case .schedule(let function, _): wanted.append(Want(index: index, function: function))
       case .task(let task): wanted.append(Want(index: index, function: task.queue))
+      case .value(let change):
+        var lost: ValueMatch.Loss?
+        let matches = try table.matches(change, lost: &lost)
+        if let lost { log(lost, of: change) }
+        guard isEnabled else {
+          skipped += matches.isEmpty ? 0 : 1
+          continue
+        }
+        wanted += matches.map { match in
+          Want(
+            index: index,
+            function: match.function,
+            type: DocumentEventType(match.kind),
+            value: match
+          )
+        }
       }
     }
     if skipped > 0 { noteSkipped(skipped) }
     return wanted
   }
 
+  private func log(_ loss: ValueMatch.Loss, of change: DatabaseChange) {
+    let path: Logger.Metadata = ["database.path": "/\(change.path.joined(separator: "/"))"]
+    switch loss {
+    case .tooMany:
+      logger.warning(
+        "One write changed more watched values than a function gets events; the rest were left out",
+        metadata: path
+      )
+    case .recordedBelow:
+      logger.warning(
+        "A value changed before the function that watches it was deployed, so it gets no event",
+        metadata: path
+      )
+    }
+  }
+
   /// Sets a new delivery's due time and lane, or ends it if it must not run.
-  private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
+  private func settle(_ delivery: inout Delivery, after chain: [Delivery]) {
     let now = now()
     let faults = dispatcher.faults
     if !configuration.isOrdered || faults?.reordering == true, delivery.source != .schedule {

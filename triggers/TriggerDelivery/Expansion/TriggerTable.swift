@@ -12,6 +12,8 @@ package struct TriggerTable: Sendable {
   private var triggers: [String: [DocumentTrigger]] = [:]
   /// The document triggers whose collection id is a wildcard, ordered by function name.
   private var wildTriggers: [DocumentTrigger] = []
+  /// The triggers of the Realtime Database, ordered by function name.
+  private var valueTriggers: [ValueTrigger] = []
   /// The triggers of other events by type, ordered by function name.
   private var eventTriggers: [String: [EventTrigger]] = [:]
 
@@ -21,13 +23,18 @@ package struct TriggerTable: Sendable {
   package init(functions: [String: FunctionEndpoint]) throws {
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
       guard let trigger = endpoint.eventTrigger else { continue }
+      let attributes = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
+      if let type = DatabaseEventType(name: trigger.eventType) {
+        let pattern = try DatabasePattern(filters: attributes)
+        valueTriggers.append(ValueTrigger(function: name, kind: type.kind, pattern: pattern))
+        continue
+      }
       guard let type = DocumentEventType(name: trigger.eventType) else {
         eventTriggers[trigger.eventType, default: []].append(
           try EventTrigger(function: name, trigger)
         )
         continue
       }
-      let attributes = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
       guard let document = attributes["document"] else {
         throw StatusError.invalidArgument(
           "The trigger of function \(name) has no \"document\" filter; add the path it watches."
@@ -63,6 +70,53 @@ package struct TriggerTable: Sendable {
     return fitting.count < 2 ? fitting : fitting.sorted { $0.function < $1.function }
   }
 
+  /// The nodes of the Realtime Database that functions watch.
+  package var databasePatterns: DatabaseTriggerPatterns {
+    DatabaseTriggerPatterns(valueTriggers.map(\.pattern))
+  }
+
+  /// Returns the changed nodes that functions watch, one for each function and node.
+  ///
+  /// A node has the same number for all functions. Sets `lost` if functions get no event for a node
+  /// that they watch.
+  func matches(
+    _ change: DatabaseChange,
+    lost: inout ValueMatch.Loss?
+  ) throws(CorruptDataError) -> [ValueMatch] {
+    let triggers = valueTriggers.filter { $0.pattern.matches(instance: change.instance) }
+    guard !triggers.isEmpty else { return [] }
+    let parsed = try change.parsed()
+    // Not by `String`, whose forms of one letter are equal.
+    var known: [ResourcePath: (number: UInt32, change: DatabaseChange)] = [:]
+    var matches: [ValueMatch] = []
+    for trigger in triggers {
+      let limit = ValueMatch.nodesMax
+      let pattern = trigger.pattern.ref
+      let paths = parsed.nodes(matching: pattern, limit: limit + 1)
+      if paths.count > limit {
+        lost = .tooMany
+      } else if paths.isEmpty, pattern.depth(atOrAbove: change.path) != nil {
+        lost = .recordedBelow
+      }
+      for path in paths.prefix(limit) {
+        let key = ResourcePath(path)
+        let number = UInt32(known.count)
+        let node = known[key] ?? (number, change.narrowed(to: path, parsed))
+        known[key] = node
+        guard trigger.kind.includes(node.change.kind) else { continue }
+        matches.append(
+          ValueMatch(
+            function: trigger.function,
+            kind: trigger.kind,
+            node: node.number,
+            change: node.change
+          )
+        )
+      }
+    }
+    return matches
+  }
+
   /// Returns the functions that want an event of another service, ordered by name.
   package func functions(for event: CloudEvent) -> [String] {
     (eventTriggers[event.type] ?? []).filter { $0.matches(event) }.map(\.function)
@@ -78,7 +132,38 @@ package struct DocumentTrigger: Sendable, Hashable {
   package var pattern: PathPattern
 }
 
-/// A function's trigger for events of one type that are not document events.
+/// A function's trigger for changes in the Realtime Database.
+struct ValueTrigger: Sendable, Hashable {
+  var function: String
+  var kind: ChangeKind
+  var pattern: DatabasePattern
+}
+
+/// A changed node that a function watches.
+struct ValueMatch: Sendable, Hashable {
+  var function: String
+  /// The kind that the function's trigger names.
+  var kind: ChangeKind
+  /// The number of the node among the nodes of the change that functions watch.
+  var node: UInt32
+  /// The change, narrowed to the node.
+  var change: DatabaseChange
+
+  /// Why a function gets no event for a node that it watches.
+  enum Loss: Sendable {
+    /// One change has more such nodes than `nodesMax`; the first in the order of their keys count.
+    case tooMany
+    /// The change was recorded before the function was known, below the node that it watches.
+    case recordedBelow
+  }
+
+  /// The maximum number of nodes of one change for one function.
+  ///
+  /// Production allows 1000 functions to run for one write.
+  static let nodesMax = 1000
+}
+
+/// A function's trigger for events of one type, of neither documents nor values.
 package struct EventTrigger: Sendable, Hashable {
   package var function: String
   package var type: String

@@ -99,7 +99,14 @@ extension DeliveryStore {
     guard !needed.isEmpty else { return }
     let bySequence = Dictionary(records.map { ($0.sequence, $0) }) { first, _ in first }
     for (place, functions) in needed {
-      guard let record = bySequence[place.sequence]?.only(at: Int(place.index)) else { continue }
+      guard var record = bySequence[place.sequence]?.only(at: Int(place.index)) else { continue }
+      if case .value(let change)? = record.occurrences.first {
+        guard let function = functions.first,
+          let delivery = try delivery(DeliveryID(place, function), in: snapshot)
+        else { continue }
+        let path = delivery.subject.split(separator: "/").map { String($0) }
+        record.occurrences = [.value(try change.narrowed(to: path))]
+      }
       batch.put(
         events,
         placeKey(place),

@@ -260,7 +260,7 @@ struct DeliveryStore: Sendable {
   static func placeKey(_ place: EventPlace) -> [UInt8] {
     var key = KeyEncoder()
     key.append(place.sequence)
-    key.append(UInt64(place.index))
+    key.append(place.rank)
     return key.bytes
   }
 
@@ -287,10 +287,7 @@ struct DeliveryStore: Sendable {
   /// Decodes the event at the end of a key, or at the start of a settled delivery's key.
   static func place(_ bytes: ArraySlice<UInt8>) throws(CorruptDataError) -> EventPlace {
     guard bytes.count == 16 else { throw CorruptDataError("the key of a delivery") }
-    return EventPlace(
-      sequence: number(bytes.prefix(8)),
-      index: UInt32(truncatingIfNeeded: number(bytes.suffix(8)))
-    )
+    return EventPlace(sequence: number(bytes.prefix(8)), rank: number(bytes.suffix(8)))
   }
 
   static func time(_ bytes: ArraySlice<UInt8>) -> Timestamp {

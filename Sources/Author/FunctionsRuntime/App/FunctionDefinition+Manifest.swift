@@ -6,7 +6,7 @@ extension FunctionDefinition.Trigger {
   var canBeTriedAgain: Bool {
     switch self {
     case .callable, .typed, .http, .blocking: false
-    case .document, .cloudEvent, .schedule, .taskQueue: true
+    case .document, .value, .cloudEvent, .schedule, .taskQueue: true
     }
   }
 
@@ -14,7 +14,7 @@ extension FunctionDefinition.Trigger {
   var hasJSON: Bool {
     switch self {
     case .callable, .typed, .cloudEvent, .taskQueue: true
-    case .http, .document, .schedule, .blocking: false
+    case .http, .document, .value, .schedule, .blocking: false
     }
   }
 
@@ -24,7 +24,7 @@ extension FunctionDefinition.Trigger {
   /// The longest timeout that Cloud Functions allows for this kind of trigger, in seconds.
   var secondsMax: Int {
     switch self {
-    case .document, .cloudEvent: FunctionLimits.eventSecondsMax
+    case .document, .value, .cloudEvent: FunctionLimits.eventSecondsMax
     case .schedule, .taskQueue: FunctionLimits.backgroundSecondsMax
     case .callable, .typed, .http: FunctionLimits.requestSecondsMax
     case .blocking: FunctionLimits.blockingSecondsMax
@@ -44,6 +44,19 @@ extension FunctionEndpoint.EventTrigger {
         "database": "(default)", "namespace": "(default)",
       ].merging(hasWildcards ? [:] : ["document": pattern]) { $1 },
       eventFilterPathPatterns: hasWildcards ? ["document": pattern] : nil
+    )
+  }
+
+  /// Creates the trigger for one kind of change in the Realtime Database.
+  ///
+  /// Eventarc takes `ref` as a pattern even without wildcards.
+  init(of kind: ChangeKind, instance: String, ref: String) {
+    let ref = ref.split(separator: "/").joined(separator: "/")
+    let isPattern = instance.contains("*")
+    self.init(
+      eventType: DatabaseEventType(kind).name,
+      eventFilters: isPattern ? [:] : ["instance": instance],
+      eventFilterPathPatterns: isPattern ? ["instance": instance, "ref": ref] : ["ref": ref]
     )
   }
 

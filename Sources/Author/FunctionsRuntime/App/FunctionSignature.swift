@@ -13,7 +13,7 @@ package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
   /// First-generation events are converted to CloudEvents, so event functions fit both signatures.
   func fits(_ trigger: FunctionDefinition.Trigger) -> Bool {
     switch trigger {
-    case .document, .cloudEvent: self == .event || self == .cloudevent
+    case .document, .value, .cloudEvent: self == .event || self == .cloudevent
     case .typed: self == .typed || self == .http
     case .callable, .http, .schedule, .taskQueue, .blocking: self == .http
     }
@@ -22,7 +22,7 @@ package enum FunctionSignature: String, Sendable, Hashable, CaseIterable {
   /// Returns the signature that a platform should use for a function with this trigger.
   static func proper(for trigger: FunctionDefinition.Trigger) -> FunctionSignature {
     switch trigger {
-    case .document, .cloudEvent: .cloudevent
+    case .document, .value, .cloudEvent: .cloudevent
     case .typed: .typed
     case .callable, .http, .schedule, .taskQueue, .blocking: .http
     }

@@ -67,6 +67,9 @@ extension FunctionEndpoint {
     case .document(let type, let pattern):
       eventTrigger = EventTrigger(type: type, pattern: pattern)
       eventTrigger?.setRetry(retry)
+    case .value(let kind, let instance, let ref):
+      eventTrigger = EventTrigger(of: kind, instance: instance, ref: ref)
+      eventTrigger?.setRetry(retry)
     case .cloudEvent(let filter):
       eventTrigger = EventTrigger(
         eventType: filter.type,

@@ -93,7 +93,11 @@ enum FunctionsValidation {
     switch function.trigger {
     case .callable, .typed, .http, .blocking: return []
     case .document(_, let pattern):
-      return patternProblem(pattern, ofDocuments: true).map { [$0] } ?? []
+      return problem { () throws(StatusError) in _ = try PathPattern(pattern) }
+    case .value(_, let instance, let ref):
+      return problem { () throws(StatusError) in
+        _ = try DatabasePattern(instance: instance, ref: ref)
+      }
     case .cloudEvent(let filter): return problems(with: filter)
     case .schedule(let schedule, let timeZone):
       return problems(ofSchedule: schedule, timeZone, function.options.retry)
@@ -137,17 +141,20 @@ enum FunctionsValidation {
       problems.append("filters by \"\(name)\" twice; keep the value or the pattern.")
     }
     for (_, pattern) in filter.patterns.sorted(by: { $0.key < $1.key }) {
-      if let problem = patternProblem(pattern, ofDocuments: false) { problems.append(problem) }
+      problems += problem { () throws(StatusError) in
+        _ = try PathPattern(pattern, ofDocuments: false)
+      }
     }
     return problems
   }
 
-  private static func patternProblem(_ pattern: String, ofDocuments: Bool) -> String? {
+  /// Returns the problem of the patterns that `parse` parses, if they have one.
+  private static func problem(_ parse: () throws(StatusError) -> Void) -> [String] {
     do {
-      _ = try PathPattern(pattern, ofDocuments: ofDocuments)
-      return nil
+      try parse()
+      return []
     } catch {
-      return "cannot be triggered. \(error.statusMessage)"
+      return ["cannot be triggered. \(error.statusMessage)"]
     }
   }
 

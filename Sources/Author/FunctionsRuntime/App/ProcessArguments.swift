@@ -103,6 +103,7 @@ extension FunctionsApp {
     case .typed: "JSON over HTTP"
     case .http: "HTTP"
     case .document(let type, let pattern): "\(type.name) of \(pattern)"
+    case .value(let kind, _, let ref): "\(DatabaseEventType(kind).name) of \(ref)"
     case .cloudEvent(let filter): "event \(filter.type)"
     case .schedule(let schedule, _): "schedule \(schedule)"
     case .taskQueue: "task queue"

@@ -91,7 +91,7 @@ public protocol DocumentTrigger: SendableMetatype {
 
 /// A kind of document event and the conversion of its documents to the handler's data.
 public struct DocumentReading<Payload: Sendable, Data: Sendable>: Sendable {
-  let kind: DocumentEventKind
+  let kind: ChangeKind
   /// The conversion, which gets a function that reads a document.
   let read: @Sendable (ReceivedChange, (FirestoreDocument?) throws -> Payload) throws -> Data
 }

@@ -12,7 +12,7 @@ import SwiftProtobuf
 /// A document event whose envelope and documents are parsed, but not yet decoded as the payload.
 struct ReceivedEvent {
   var id: String
-  var kind: DocumentEventKind
+  var kind: ChangeKind
   var time: Timestamp?
   var name: DocumentName
   var change: ReceivedChange

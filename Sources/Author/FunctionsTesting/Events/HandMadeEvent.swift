@@ -1,3 +1,4 @@
+import DatabaseModel
 import DocumentModel
 import Events
 import FunctionsRuntime
@@ -5,6 +6,7 @@ import HTTPTypes
 import Identifiers
 import Identity
 import Invocation
+import JSONText
 import Manifests
 import TriggerDelivery
 
@@ -91,18 +93,18 @@ struct HandMadeEvent {
 
   private static func versions(
     of data: Any,
-    _ kind: DocumentEventKind,
+    _ kind: ChangeKind,
     _ function: String
   ) throws -> (before: Any?, after: Any?) {
-    if let versions = data as? any DocumentVersions { return versions.both }
+    if let versions = data as? any EventVersions { return versions.both }
     switch kind {
     case .created: return (nil, data)
     case .deleted: return (data, nil)
     case .updated, .written:
       throw FunctionsTestingError(
         .invalidEvent,
-        "\(function) is for documents that are \(kind.rawValue); give its event a DocumentUpdate or "
-          + "a DocumentWrite for data, not \(type(of: data))."
+        "\(function) is for what is \(kind.rawValue); give its event an update or a write for data, such "
+          + "as a DocumentUpdate or a ValueWrite, not \(type(of: data))."
       )
     }
   }
@@ -118,7 +120,45 @@ struct HandMadeEvent {
     return try encoding { try ValueEncoder().encodeFields(value) }
   }
 
-  //MARK: Other events
+  // MARK: Values
+
+  static func value<Payload>(_ event: ValueEvent<Payload>) -> HandMadeEvent {
+    HandMadeEvent { function, _, now in
+      guard case .value(let kind, _, _) = function.trigger else {
+        throw mismatch(function, "follows values of the Realtime Database")
+      }
+      let versions = try versions(of: event.data, kind, function.name)
+      func json(_ data: Any?) throws -> [UInt8] {
+        guard let data else { return DatabaseChange.absent }
+        guard let value = data as? any Encodable else {
+          throw FunctionsTestingError(
+            .invalidEvent,
+            "\(type(of: data)) cannot be sent as a value; make it Encodable."
+          )
+        }
+        let text = try encoding { try JSONValue(writing: value).bytes }
+        return try DatabaseInput(parsing: text).node.json(.objects)
+      }
+      let change = DatabaseChange(
+        instance: event.instance,
+        path: event.path.segments,
+        before: try json(versions.before),
+        after: try json(versions.after)
+      )
+      return Parts(
+        content: .occurrence(.value(change)),
+        type: DocumentEventType(kind),
+        time: event.time ?? now,
+        attempt: event.attempt,
+        headers: [
+          "ce-id": event.id, "ce-authtype": event.authType.rawValue,
+          "ce-authid": event.authID,
+        ]
+      )
+    }
+  }
+
+  // MARK: Other events
 
   static func cloudEvent<Payload>(_ event: CloudEventMessage<Payload>) -> HandMadeEvent {
     HandMadeEvent { function, _, now in
@@ -222,16 +262,26 @@ struct HandMadeEvent {
   }
 }
 
-/// A payload that has two versions of a document.
-private protocol DocumentVersions {
+/// A payload that has two versions of a document or of a value.
+private protocol EventVersions {
   var both: (before: Any?, after: Any?) { get }
 }
 
-extension DocumentUpdate: DocumentVersions {
+extension DocumentUpdate: EventVersions {
   var both: (before: Any?, after: Any?) { (before, after) }
 }
 
-extension DocumentWrite: DocumentVersions {
+extension DocumentWrite: EventVersions {
+  var both: (before: Any?, after: Any?) {
+    (before.map { $0 as Any }, after.map { $0 as Any })
+  }
+}
+
+extension ValueUpdate: EventVersions {
+  var both: (before: Any?, after: Any?) { (before, after) }
+}
+
+extension ValueWrite: EventVersions {
   var both: (before: Any?, after: Any?) {
     (before.map { $0 as Any }, after.map { $0 as Any })
   }

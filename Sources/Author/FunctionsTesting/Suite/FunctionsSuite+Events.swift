@@ -98,6 +98,21 @@ extension FunctionsSuite {
     try await core.deliver(.document(event), to: function)
   }
 
+  /// Sends an event of the Realtime Database made by the test to one function.
+  ///
+  /// The event passes through the protocol: it is encoded, and the function decodes it and captures
+  /// its params from the path. No other function receives it, and it is attempted only once.
+  ///
+  /// Returns the run, even if the function failed or refused the event. Throws `noSuchFunction` for
+  /// a function of another kind, and `invalidEvent` for data that does not encode.
+  @discardableResult
+  public func deliver<Payload: Sendable>(
+    _ event: ValueEvent<Payload>,
+    to function: some CloudFunction
+  ) async throws -> FunctionRun {
+    try await core.deliver(.value(event), to: function)
+  }
+
   /// Sends an event of another service to one function, with bytes or encodable data.
   ///
   /// No other function receives the event, and it is attempted only once. Returns the run, even if

@@ -55,32 +55,32 @@ extension ControlAPI {
       )
     }
     let body = try await request.wholeBody(upTo: Self.fireBytesMax)
+    let json = Array(body.readableBytesView)
+    if let type = DatabaseEventType(name: trigger.eventType) {
+      let change = try FiredValue(json: json, for: trigger, project: project).change
+      try check(change.kind, isFor: type.kind, of: name)
+      return try await fire(name, .occurrence(.value(change)), DocumentEventType(type.kind))
+    }
     guard let type = DocumentEventType(name: trigger.eventType) else {
-      let event = try FiredCloudEvent(json: Array(body.readableBytesView), for: name, trigger).event
-      let content = DeliveryEvent.Content.occurrence(.event(event))
-      return try await fire(
-        name,
-        DeliveryEvent(content: content, commitTime: time.now, auth: .admin),
-        DocumentEventType(.written)
-      )
+      let event = try FiredCloudEvent(json: json, for: name, trigger).event
+      return try await fire(name, .occurrence(.event(event)), DocumentEventType(.written))
     }
     let event = try FiredEvent(
-      json: Array(body.readableBytesView),
+      json: json,
       database: DatabaseName(project: project),
       time: time.now
     )
-    guard type.kind.includes(event.change.kind) else {
-      throw StatusError(
-        .failedPrecondition,
-        "\(name) waits for \(type.kind.rawValue); this event is \(event.change.kind.rawValue). "
-          + "--before and --data decide which it is."
-      )
-    }
-    let content = DeliveryEvent.Content.document(event.change)
-    return try await fire(
-      name,
-      DeliveryEvent(content: content, commitTime: time.now, auth: .admin),
-      type
+    try check(event.change.kind, isFor: type.kind, of: name)
+    return try await fire(name, .document(event.change), type)
+  }
+
+  /// Throws `FAILED_PRECONDITION` for a change that is no event of the function's kind.
+  private func check(_ change: ChangeKind, isFor kind: ChangeKind, of name: String) throws {
+    guard !kind.includes(change) else { return }
+    throw StatusError(
+      .failedPrecondition,
+      "\(name) waits for \(kind.rawValue); this event is \(change.rawValue). "
+        + "--before and --data decide which it is."
     )
   }
 
@@ -103,9 +103,10 @@ extension ControlAPI {
   /// Sends one event to one function and reports the outcome.
   private func fire(
     _ name: String,
-    _ delivered: DeliveryEvent,
+    _ content: DeliveryEvent.Content,
     _ type: DocumentEventType
   ) async throws -> Response {
+    let delivered = DeliveryEvent(content: content, commitTime: time.now, auth: .admin)
     let delivery = Delivery(
       // No commit has a sequence this large, so the event has an id and a trace of its own.
       id: DeliveryID(

@@ -39,7 +39,6 @@ struct ControlAPI: Sendable {
   let databaseService: RealtimeDatabaseService
   let queries: QueryRunner
   let rules: RulesPolicy
-  let database: RealtimeDatabase
   let auth: AuthService
   let fleet: WorkerFleet
   let logs: FunctionLogStore

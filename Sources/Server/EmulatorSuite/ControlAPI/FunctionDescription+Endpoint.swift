@@ -8,11 +8,12 @@ extension FunctionDescription {
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"
     if let trigger = endpoint.eventTrigger {
       let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
+      let value = DatabaseEventType(name: trigger.eventType).map { "value \($0.kind.rawValue)" }
       let kind =
-        DocumentEventType(name: trigger.eventType)?.kind.rawValue
+        DocumentEventType(name: trigger.eventType)?.kind.rawValue ?? value
         ?? Self.userEvents[trigger.eventType] ?? trigger.eventType
-      let document = filters["document"].map { " \($0)" } ?? ""
-      self.init(name: name, kind: .trigger, trigger: kind + document, url: nil)
+      let path = (filters["document"] ?? filters["ref"]).map { " \($0)" } ?? ""
+      self.init(name: name, kind: .trigger, trigger: kind + path, url: nil)
     } else if let trigger = endpoint.scheduleTrigger {
       let zone = trigger.timeZone.map { " (\($0))" } ?? ""
       self.init(name: name, kind: .schedule, trigger: trigger.schedule + zone, url: nil)

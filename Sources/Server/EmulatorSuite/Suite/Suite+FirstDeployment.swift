@@ -111,7 +111,6 @@ extension Suite {
       databaseService: database,
       queries: parts.queries,
       rules: parts.rules,
-      database: parts.database,
       auth: parts.auth,
       fleet: parts.fleet,
       logs: parts.logs,

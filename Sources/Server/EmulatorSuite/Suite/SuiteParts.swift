@@ -7,6 +7,7 @@ import Deployment
 import DocumentModel
 import DocumentStore
 import EventLog
+import Events
 import FirestoreEmulator
 import Foundation
 import Logging
@@ -85,12 +86,41 @@ struct SuiteParts {
       logger: logger("firestore")
     )
     self.documents = documents
+    logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { report(.log($0)) }
+    fleet = WorkerFleet(
+      configuration: .init(
+        environment: configuration.environment,
+        clockLead: { [time] in time.offset }
+      ),
+      log: logs,
+      journal: InvocationJournal(log: logs) { [time] in
+        time.offset == .zero ? nil : time.now.description
+      },
+      logger: logger("workers")
+    )
+    fleet.unserved = Deployer.unserved(
+      in: folder.deployments,
+      deploysFirst: configuration.firstFunctions != nil
+    )
+    let deliveries = DeliveryService(
+      storage: storage,
+      tailer: tailer,
+      invoker: fleet,
+      configuration: .init(project: configuration.project, isOrdered: configuration.isOrdered),
+      now: now,
+      logger: logger("triggers")
+    )
+    self.deliveries = deliveries
     let database = RealtimeDatabase(
       storage: storage,
       tailer: tailer,
       project: configuration.project,
       now: now,
-      captureDepth: { _, path in path.count },
+      captureDepth: { [deliveries] instance, path in
+        // Before the first deployment, any function may be going to watch the node.
+        guard let patterns = deliveries.databasePatterns else { return path.count }
+        return patterns.captureDepth(of: path.keys, instance: instance)
+      },
       logger: logger("database")
     )
     self.database = database
@@ -144,36 +174,12 @@ struct SuiteParts {
       ),
       logger: logger("hub")
     )
-    logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { report(.log($0)) }
-    fleet = WorkerFleet(
-      configuration: .init(
-        environment: configuration.environment,
-        clockLead: { [time] in time.offset }
-      ),
-      log: logs,
-      journal: InvocationJournal(log: logs) { [time] in
-        time.offset == .zero ? nil : time.now.description
-      },
-      logger: logger("workers")
-    )
-    fleet.unserved = Deployer.unserved(
-      in: folder.deployments,
-      deploysFirst: configuration.firstFunctions != nil
-    )
     auth = AuthService(
       store: accounts,
       blockingFunctions: DeployedBlockingFunctions(invoker: fleet) { [fleet] in
         try fleet.knownEndpoints
       },
       logger: logger("auth")
-    )
-    deliveries = DeliveryService(
-      storage: storage,
-      tailer: tailer,
-      invoker: fleet,
-      configuration: .init(project: configuration.project, isOrdered: configuration.isOrdered),
-      now: now,
-      logger: logger("triggers")
     )
     fullLogAdvice.follow(deliveries)
     starts = StartWatch(folder: folder.deployments, logger: logger("deployment"))

@@ -6,19 +6,21 @@ import JSONText
 /// `hearth fire`: sends one trigger event to one function, without a write.
 struct Fire: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Send one event to one triggered function, without writing a document.",
-    usage: "hearth fire <name> [--document <document>] [--data <json>] [<options>]",
+    abstract: "Send one event to one triggered function, without writing anything.",
+    usage: "hearth fire <name> [--document <document>] [--path <path>] [--data <json>] [<options>]",
     discussion: """
       Data is JSON, with {"$timestamp": "2026-12-01T18:00:00Z"}, {"$reference": "users/u1"} and \
       so on for what JSON lacks, as `hearth import --help` has it; or Firestore's own form if its \
       only top key is "fields". With --data alone the document counts as created, with --before \
-      too as updated, with --before alone as deleted. Functions that wait for other events than \
+      too as updated, with --before alone as deleted. A value of the Realtime Database has --path in \
+      place of --document, and plain JSON. Functions that wait for other events than \
       documents' get a CloudEvent as JSON; of its members only "data" matters to most, and what is \
       missing is made up.
 
         hearth fire welcome --document users/tina --data @user.json
         hearth fire onUser --document users/u1 --data '{"name": "Ann"}'
         hearth fire onUser --document users/u1 --before '{"name": "Ann"}'
+        hearth fire mirror --path presence/tina --data '{"online": true}'
         hearth fire onSignUp --event signup.json
       """
   )
@@ -31,6 +33,9 @@ struct Fire: AsyncParsableCommand {
   @Option(help: "Path of the document below the database, such as chats/c1.")
   var document: String?
 
+  @Option(help: "Path of the value in the Realtime Database, such as presence/tina.")
+  var path: String?
+
   @Option(help: ArgumentHelp("A CloudEvent as JSON: its file, or -.", valueName: "file"))
   var event: String?
 
@@ -38,16 +43,17 @@ struct Fire: AsyncParsableCommand {
     name: .customLong("data"),
     // JSON may begin with a minus sign.
     parsing: .unconditional,
-    help: ArgumentHelp("The document after, as JSON, @FILE or -.", valueName: "json")
+    help: ArgumentHelp("The document or value after, as JSON, @FILE or -.", valueName: "json")
   )
   var after: String?
 
-  @Option(help: ArgumentHelp("The document before, as JSON or @FILE.", valueName: "json"))
+  @Option(help: ArgumentHelp("The document or value before, as JSON or @FILE.", valueName: "json"))
   var before: String?
 
   func validate() throws {
-    guard event == nil || (document == nil && after == nil && before == nil) else {
-      throw ValidationError("Give --event, or --document with --data or --before.")
+    let places = [document, path].compactMap(\.self).count
+    guard event == nil ? places < 2 : places == 0 && after == nil && before == nil else {
+      throw ValidationError("Give --event, or --document or --path with --data or --before.")
     }
   }
 
@@ -56,8 +62,10 @@ struct Fire: AsyncParsableCommand {
   /// It is not for `validate`, because a function of another kind takes none of the options.
   private var missingOptions: String? {
     guard event == nil else { return nil }
-    guard document != nil else {
-      return "Give --document PATH, or --event FILE for other events than documents'."
+    guard document != nil || path != nil else {
+      return
+        "Give --document PATH, --path REF for a value of the Realtime Database, or --event FILE "
+        + "for other events."
     }
     return after == nil && before == nil ? "Give --data, --before or both." : nil
   }
@@ -79,6 +87,7 @@ struct Fire: AsyncParsableCommand {
     }
     var members: [String] = []
     if let document { members.append("\"document\":\(jsonQuoted(document))") }
+    if let path { members.append("\"path\":\(jsonQuoted(path))") }
     let file = event.map { $0 == "-" ? $0 : "@\($0)" }
     for (key, option, text) in [
       ("data", "--data", after), ("before", "--before", before), ("event", "--event", file),

@@ -185,8 +185,8 @@ extension InvocationRequest {
     let fields = head.headerFields
     if let type = fields[Header.eventType] {
       let parts = type.split(separator: ".").map(String.init)
-      let isDocuments = type.hasPrefix(Header.documentEvents)
-      let kind = isDocuments ? parts.last { $0 != "withAuthContext" } ?? type : type
+      let isOfData = [Header.documentEvents, Header.valueEvents].contains { type.hasPrefix($0) }
+      let kind = isOfData ? parts.last { $0 != "withAuthContext" } ?? type : type
       return (fields[Header.document] ?? fields[Header.subject]).map { "\(kind) \($0)" } ?? kind
     }
     if let queue = fields[Header.queue] {
@@ -215,5 +215,6 @@ extension InvocationRequest {
     static let task = fieldName("x-cloudtasks-taskname")
     static let schedule = fieldName("x-cloudscheduler")
     static let documentEvents = "google.cloud.firestore.document."
+    static let valueEvents = "google.firebase.database.ref."
   }
 }
