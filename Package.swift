@@ -195,7 +195,7 @@ func modules() -> [Target] {
     module(
       "DatabaseRules",
       in: "emulator/Database",
-      ["DatabaseModel", "Identity", "JSONText", "LinearRegex"]
+      ["DatabaseModel", "JSONText", "LinearRegex"]
     ),
     module(
       "HTTPSupport",
@@ -248,7 +248,7 @@ func modules() -> [Target] {
       in: "emulator/Database",
       [
         "Cryptography", "DatabaseModel", "DatabaseRules", "DocumentModel", "EventLog", "Events",
-        "FlowControl", "Identifiers", "Identity", "InvocationContext", "StatusCodes",
+        "FlowControl", "Identifiers", "Identity", "InvocationContext", "JSONText", "StatusCodes",
         "StorageEngine", "DequeModule", "Logging", "ServiceLifecycle",
       ]
     ),
