@@ -9,7 +9,7 @@ struct TestFileTests {
       ".read":"data.child('members').hasChild(auth.uid) && query.limitToLast <= 10",
       ".write":"auth.token.admin == true || data.child('members').hasChild(auth.uid)",
       "at":{".validate":"newData.val() == now"},
-      "count":{".validate":"newData.val() == 1 || newData.val() == data.val() + 1"}}}}}
+      "count":{".validate":"newData.val() == data.val() + 1"}}}}}
     """#
 
   private func results(_ cases: String, data: String = "null") throws -> [Bool] {
