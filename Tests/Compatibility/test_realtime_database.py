@@ -56,7 +56,7 @@ def fixture_rest(suite, namespace):
 class WebSocket:
     """A WebSocket that speaks the protocol of Firebase's clients, without any library."""
 
-    def __init__(self, address, target):
+    def __init__(self, address, target, fields=""):
         host, port = address.split(":")
         self.socket = socket.create_connection((host, int(port)), timeout=30)
         self.rest = b""
@@ -64,7 +64,7 @@ class WebSocket:
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall((
             f"GET {target} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
+            f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{fields}\r\n"
         ).encode())
         head, self.rest = self.read_until(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 101 "), head
@@ -173,6 +173,8 @@ def test_concurrent_transactions_lose_nothing(root):
     assert place.get() == 8
 
 
+# The library's thread reads on while its connection is closed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_administrator_listens(root):
     place = root.child("live")
     place.set({"a": 1})
@@ -188,6 +190,8 @@ def test_administrator_listens(root):
         until(lambda: len(events) == 3, "no update came")
         assert (events[2].event_type, events[2].data) == ("patch", {"a": None, "c/d": 3})
     finally:
+        # The library's thread ends with the next event.
+        threading.Timer(0.5, place.child("end").set, [True]).start()
         registration.close()
 
 
@@ -205,9 +209,11 @@ def test_answers_have_productions_form(rest):
     assert rest.send("GET", "/a").status_code == 404
 
 
-def test_pages_of_other_sites_are_refused(rest):
+def test_pages_of_other_sites_are_refused(rest, suite):
     headers = {**OWNER, "Origin": "https://example.com"}
     assert rest.send("GET", "/a.json", headers=headers).status_code == 403
+    with pytest.raises(AssertionError, match="403"):
+        WebSocket(suite.address("database"), "/.ws?v=5&ns=x", "Origin: https://example.com\r\n")
 
 
 def test_own_writes_come_before_their_responses(connect, rest):

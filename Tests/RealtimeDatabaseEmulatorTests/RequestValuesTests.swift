@@ -135,13 +135,6 @@ struct RequestValuesTests {
     #expect(JSONLayout.pretty(Array("1".utf8)) == Array("1".utf8))
   }
 
-  @Test("Comments of rules are removed, but not what looks like one in a text")
-  func comments() throws {
-    let text = "{ // one\n \"a\": \"//\\\"/*\", /* two\n*/ \"b\": 1 /**/ } // end"
-    let json = try JSONValue.parse(JSONComments.removed(from: text))
-    #expect(json == ["a": "//\"/*", "b": 1])
-  }
-
   @Test("Equal values have equal tags, and no value has a tag of its own")
   func tags() {
     #expect(EntityTag.of(.empty) == "null_etag")

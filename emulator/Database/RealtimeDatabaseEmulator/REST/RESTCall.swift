@@ -51,8 +51,9 @@ struct RESTCall {
     callback = try Self.callback(parameters)
     fileName = parameters["download"].map { $0.filter { $0 >= " " && $0 != "\"" && $0 != "\\" } }
     timeout = try Self.timeout(parameters)
-    wantsEntityTag = request.headers[Self.entityTagHeader] == "true"
     ifMatch = request.headers[.ifMatch]
+    // A client whose condition holds needs the tag for its next one.
+    wantsEntityTag = ifMatch != nil || request.headers[Self.entityTagHeader] == "true"
     ifNoneMatch = request.headers[.ifNoneMatch]
     disablesTriggers = parameters["disableTriggers"] == "true"
     guard ifMatch == nil || method == .put || method == .delete else {

@@ -20,9 +20,8 @@ extension RealtimeDatabaseService {
     try checkAdmin(request)
     switch request.method {
     case .get:
-      let source = instance.rules?.source ?? Self.openRules
-      guard request.query["format"] == "strict" else { return .json(source) }
-      return .json(ByteBuffer(bytes: JSONComments.removed(from: source)))
+      guard let rules = instance.rules else { return .json(Self.openRules) }
+      return .json(request.query["format"] == "strict" ? rules.strictJSON : rules.source)
     case .put:
       let body = try await request.wholeBody(upTo: Self.settingsBytesMax)
       let rules: DatabaseRuleset
@@ -84,39 +83,4 @@ final class FunctionTriggers: Sendable {
   }
 
   var json: [UInt8] { JSONObjectText.array(triggers.withLock { $0 }) }
-}
-
-/// JSON with the comments that rules may have.
-enum JSONComments {
-  /// Returns the text with spaces in place of its comments.
-  static func removed(from text: String) -> [UInt8] {
-    let slash = UInt8(ascii: "/")
-    let bytes = Array(text.utf8)
-    var output = bytes
-    var index = 0
-    var isInString = false
-    while index < bytes.count {
-      let next = index + 1 < bytes.count ? bytes[index + 1] : 0
-      var end = index + 1
-      switch bytes[index] {
-      case UInt8(ascii: "\\") where isInString: end += 1
-      case UInt8(ascii: "\""): isInString.toggle()
-      case slash where !isInString && next == slash:
-        end = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-        for place in index..<end { output[place] = UInt8(ascii: " ") }
-      case slash where !isInString && next == UInt8(ascii: "*"):
-        end = index + 2
-        while end < bytes.count,
-          !(bytes[end - 1] == UInt8(ascii: "*") && bytes[end] == slash && end > index + 2)
-        {
-          end += 1
-        }
-        end = min(end + 1, bytes.count)
-        for place in index..<end { output[place] = UInt8(ascii: " ") }
-      default: break
-      }
-      index = end
-    }
-    return output
-  }
 }
