@@ -222,20 +222,21 @@ final class DatabaseSocket: ChannelDuplexHandler {
     guard waitingBytes <= Self.waitingBytesMax, frames.count <= MessageAssembly.piecesMax + 1 else {
       return context.close(promise: nil)
     }
-    let bytes = frames.reduce(0) { $0 + $1.readableBytes }
-    waitingBytes += bytes
+    waitingBytes += frames.reduce(0) { $0 + $1.readableBytes }
     countMemory()
-    let written = context.eventLoop.makePromise(of: Void.self)
-    for (index, data) in frames.enumerated() {
-      let frame = WebSocketFrame(fin: true, opcode: .text, data: data)
-      context.write(wrapOutboundOut(frame), promise: index == frames.count - 1 ? written : nil)
-    }
     let socket = NIOLoopBound(self, eventLoop: context.eventLoop)
-    written.futureResult.whenComplete { _ in socket.value.wrote(bytes) }
+    for data in frames {
+      let frame = WebSocketFrame(fin: true, opcode: .text, data: data)
+      context.write(wrapOutboundOut(frame)).whenComplete { _ in
+        socket.value.wrote(data.readableBytes)
+      }
+    }
     context.flush()
   }
 
+  /// Counts what the system has taken, which shows that the client still reads.
   private func wrote(_ bytes: Int) {
+    silence.end()
     waitingBytes -= bytes
     countMemory(moved: bytes)
   }
@@ -254,8 +255,8 @@ final class DatabaseSocket: ChannelDuplexHandler {
   // MARK: - Time
 
   func tick(atMilliseconds now: Int64) {
-    // A client whose input is not read cannot be heard.
-    if isReadHeld { silence.end() }
+    // A client that waits for the server cannot be heard.
+    if isReadHeld, context?.channel.isWritable == true { silence.end() }
     if silence.tick() { context?.close(promise: nil) }
     session?.tick(atMilliseconds: now)
   }
