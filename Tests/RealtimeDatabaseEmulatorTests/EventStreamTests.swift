@@ -91,11 +91,9 @@ struct EventStreamTests {
   @Test("A stream ends when its token expires, and says so")
   func expiry() async throws {
     try await ServiceFixture.with { service in
-      // {"alg":"none"} and {"sub":"u","exp":1700000100}
-      let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1IiwiZXhwIjoxNzAwMDAwMTAwfQ."
       let response = await service.respond(
         .get,
-        "/a.json?ns=test&auth=\(token)",
+        "/a.json?ns=test&auth=\(ServiceFixture.token)",
         "",
         [.accept: "text/event-stream"]
       )
@@ -110,6 +108,26 @@ struct EventStreamTests {
         }
         try await group.waitForAll()
       }
+    }
+  }
+
+  @Test("A stream that the rules do not allow is a plain answer, and ends when they change")
+  func permission() async throws {
+    try await ServiceFixture.with { service in
+      try await service.setRules(#"{"rules":{"a":{".read":true}}}"#)
+      let headers: HTTPFields = [.accept: "text/event-stream"]
+      let denied = try await service.send(.get, "/b.json?ns=test", "", headers)
+      #expect(denied.status == 401)
+      #expect(denied.body.contains("Permission denied"))
+      let response = await service.respond(.get, "/a.json?ns=test", "", headers)
+      let reader = Reader()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await reader.read(response.body) }
+        await eventually("the first value") { reader.text.contains("put") }
+        try await service.setRules(#"{"rules":{}}"#)
+        try await group.waitForAll()
+      }
+      #expect(reader.text.hasSuffix("event: cancel\ndata: null\n\n"))
     }
   }
 

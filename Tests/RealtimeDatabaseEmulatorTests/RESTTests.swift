@@ -257,6 +257,65 @@ struct RESTTests {
       #expect(strict.contains("open") == false)
       #expect(try await service.send(.put, "\(path)&dryRun=true", #"{"rules":{}}"#).status == 200)
       #expect(try await service.send(.get, path).body == text)
+      let bad = try await service.send(.put, path, "{}")
+      #expect(bad.status == 400)
+      #expect(bad.body == "{\n  \"error\" : \"1:2: Expected 'rules' property.\\n\"\n}\n")
+      #expect(try await service.send(.get, path).body == text)
+    }
+  }
+
+  @Test("Rules decide about everybody but the administrator, who may act as somebody")
+  func permissions() async throws {
+    try await ServiceFixture.with { service in
+      try await service.setRules(
+        #"{"rules":{"users":{"$u":{".read":"auth.uid === $u",".write":"auth.uid === $u"}}}}"#
+      )
+      let denied = "{\n  \"error\" : \"Permission denied\"\n}\n"
+      for (method, body) in [
+        (HTTPRequest.Method.get, ""), (.put, "1"), (.patch, #"{"a":1}"#), (.post, "1"),
+        (.delete, ""),
+      ] {
+        let reply = try await service.send(method, "/users/u.json?ns=test", body, [:])
+        #expect(reply.status == 401)
+        #expect(reply.body == denied)
+      }
+      let path = "/users/u.json?ns=test"
+      #expect(try await service.send(.put, path, "1").status == 200)
+      let user: HTTPFields = [.authorization: "Bearer \(ServiceFixture.token)"]
+      #expect(try await service.send(.get, path, "", user).body == "1")
+      #expect(try await service.send(.get, "/users/x.json?ns=test", "", user).status == 401)
+      let override = "\(path)&auth_variable_override"
+      #expect(try await service.send(.get, "\(override)=%7B%22uid%22:%22u%22%7D").body == "1")
+      #expect(try await service.send(.get, "\(override)=%7B%22uid%22:%22x%22%7D").status == 401)
+      #expect(try await service.send(.get, "\(override)=null").status == 401)
+      // A refused condition does not tell the value to those who may not read it.
+      var match: HTTPFields = [.ifMatch: "x"]
+      #expect(try await service.send(.put, path, "2", match).status == 401)
+      match[.authorization] = user[.authorization]
+      #expect(try await service.send(.put, path, "2", match).status == 412)
+    }
+  }
+
+  @Test("A query without an index is refused, with what the rules need")
+  func missingIndex() async throws {
+    try await ServiceFixture.with { service in
+      try await service.setRules(#"{"rules":{".read":true,"b":{".indexOn":"s"}}}"#)
+      let target = #"orderBy="s"&limitToFirst=1&ns=test"#
+      let reply = try await service.send(.get, "/a.json?\(target)", "", [:])
+      #expect(reply.status == 400)
+      #expect(
+        reply.body.contains(
+          #"Index not defined, add \".indexOn\": \"s\", for path \"/a\", to the rules"#
+        )
+      )
+      #expect(try await service.send(.get, "/b.json?\(target)", "", [:]).status == 200)
+      let stream = try await service.send(
+        .get,
+        "/a.json?\(target)",
+        "",
+        [.accept: "text/event-stream"]
+      )
+      #expect(stream.status == 400)
     }
   }
 

@@ -91,6 +91,14 @@ struct ServiceFixture: Sendable {
     )
   }
 
+  /// `{"alg":"none"}` and `{"sub":"u","exp":1700000100}`.
+  static let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1IiwiZXhwIjoxNzAwMDAwMTAwfQ."
+
+  func setRules(_ rules: String) async throws {
+    let reply = try await send(.put, "/.settings/rules.json?ns=test", rules)
+    #expect(reply.body == #"{"status":"ok"}"#)
+  }
+
   /// Returns the value at a path.
   func value(_ path: String) async throws -> String {
     try await send(.get, "/\(path).json?ns=test&format=export").body

@@ -1,5 +1,6 @@
 import HTTPSupport
 import HTTPTypes
+import Logging
 import RealtimeDatabaseEmulator
 import ServiceLifecycle
 import TestSupport
@@ -179,13 +180,10 @@ struct SocketTests {
 
   // MARK: - Identity
 
-  /// `{"alg":"none"}` and `{"sub":"u","exp":1700000100}`.
-  private static let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1IiwiZXhwIjoxNzAwMDAwMTAwfQ."
-
   @Test("A client signs in and out; a bad token is refused")
   func authentication() async throws {
     try await withSocket { _, _, client in
-      let auth = try await client.request("auth", #"{"cred":"\#(Self.token)"}"#)
+      let auth = try await client.request("auth", #"{"cred":"\#(ServiceFixture.token)"}"#)
       #expect(
         try await client.receive(1) == [
           ok(
@@ -214,7 +212,7 @@ struct SocketTests {
   @Test("A token that expires is taken back")
   func expiry() async throws {
     try await withSocket { service, _, client in
-      try await client.request("auth", #"{"cred":"\#(Self.token)"}"#)
+      try await client.request("auth", #"{"cred":"\#(ServiceFixture.token)"}"#)
       _ = try await client.receive(1)
       service.time.advance(by: .seconds(101))
       await service.clock.waitForSleepers()
@@ -224,6 +222,51 @@ struct SocketTests {
           #"{"t":"d","d":{"a":"ac","b":{"s":"expired_token","d":"Auth token is expired"}}}"#
         ]
       )
+    }
+  }
+
+  @Test("Rules refuse what they do not allow, and take listeners back")
+  func permissions() async throws {
+    try await withSocket { service, _, client in
+      try await service.setRules(
+        #"{"rules":{"users":{"$u":{".read":"auth.uid === $u",".write":"auth.uid === $u"}}}}"#
+      )
+      for (action, body) in [
+        ("q", #"{"p":"/users/u","h":""}"#), ("g", #"{"p":"/users/u"}"#),
+        ("p", #"{"p":"/users/u","d":1}"#), ("m", #"{"p":"/users","d":{"u":1}}"#),
+        ("o", #"{"p":"/users/u","d":1}"#),
+      ] {
+        let number = try await client.request(action, body)
+        let refusal = failure(number, "permission_denied", "Permission denied")
+        #expect(try await client.receive(1) == [refusal])
+      }
+      try await client.request("auth", #"{"cred":"\#(ServiceFixture.token)"}"#)
+      _ = try await client.receive(1)
+      let listen = try await client.request("q", #"{"p":"/users/u","h":""}"#)
+      #expect(try await client.receive(2).last == ok(listen, "{}"))
+      let query = try await client.request(
+        "q",
+        #"{"p":"/users/u","q":{"sp":1,"sin":true,"l":2,"vf":"l"},"t":1,"h":""}"#
+      )
+      #expect(try await client.receive(2).last == ok(query, "{}"))
+      let out = try await client.request("unauth", "{}")
+      let messages = try await client.receive(3)
+      #expect(messages.contains(#"{"t":"d","d":{"a":"c","b":{"p":"users/u"}}}"#))
+      #expect(messages.contains { $0.contains(#""q":[{"sp":1,"sin":true,"l":2,"vf":"l"}]"#) })
+      #expect(messages.contains(ok(out, #""unauthenticated""#)))
+    }
+  }
+
+  @Test("A query without an index is warned about by a listener, and refused by a read")
+  func missingIndex() async throws {
+    try await withSocket { service, _, client in
+      try await service.setRules(#"{"rules":{".read":true}}"#)
+      let query = #"{"p":"/a","q":{"i":"s","l":1,"vf":"l"}"#
+      let listen = try await client.request("q", query + #","t":1,"h":""}"#)
+      #expect(try await client.receive(2).last == ok(listen, #"{"w":["no_index"]}"#))
+      let get = try await client.request("g", query + "}")
+      let refusal = try await client.receive(1)[0]
+      #expect(refusal.hasPrefix(#"{"t":"d","d":{"r":\#(get),"b":{"s":"failed","d":"Index not"#))
     }
   }
 
@@ -333,6 +376,22 @@ struct SocketTests {
         }
         await eventually("the client is disconnected") { service.service.clientsCount == 1 }
       }
+    }
+  }
+
+  @Test("A value that does not fit in the memory for all clients ends the socket only")
+  func memory() async throws {
+    let budget = TransferBudget(
+      bytesMax: 1 << 20,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    try await withSocket(budget: budget) { service, _, client in
+      let listen = try await client.request("q", #"{"p":"/big","h":""}"#)
+      #expect(try await client.receive(2).last == ok(listen, "{}"))
+      let value = "\"" + String(repeating: "x", count: 2 << 20) + "\""
+      #expect(try await service.send(.put, "/big.json?ns=test", value).status == 200)
+      await eventually("the client is disconnected") { service.service.clientsCount == 0 }
+      await eventually("its memory is free") { budget.heldBytes == 0 }
     }
   }
 
