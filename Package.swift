@@ -652,7 +652,10 @@ func testTargets() -> [Target] {
     ),
     tests("ProductionPlanTests"),
     tests("QueryEngineTests", and: ["QueryModel"]),
-    tests("RealtimeDatabaseEmulatorTests", and: ["DocumentModel", "EventLog", "StorageEngine"]),
+    tests(
+      "RealtimeDatabaseEmulatorTests",
+      and: ["DocumentModel", "EventLog", "NIOPosix", "StorageEngine"]
+    ),
     tests("SchedulesTests"),
     tests(
       "SecurityRulesTests",

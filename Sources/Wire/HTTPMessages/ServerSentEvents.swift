@@ -15,7 +15,7 @@ package enum ServerSentEvents {
     head.headerFields[.accept] == mediaType
   }
 
-  /// Returns one event: a line `data: {…}` and a blank line, with its name before them if it has one.
+  /// Returns one event: a line with its name if it has one, a line `data: {…}` and a blank line.
   ///
   /// There are no other lines, because the iOS client treats them as corruption. `json` must not
   /// contain line breaks.

@@ -168,6 +168,7 @@ extension RealtimeDatabaseService {
     as caller: DatabaseCaller
   ) async throws -> Response {
     guard !call.location.isPriority else { throw DatabaseError.invalidPath }
+    // Whatever the text is instead, the answer is the same.
     guard let members = (try? JSONTree.parse(text))?.members else {
       throw DatabaseDataError.notAnObject
     }

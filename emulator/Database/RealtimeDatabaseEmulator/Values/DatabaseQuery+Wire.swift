@@ -2,8 +2,10 @@ import DatabaseModel
 import DatabaseTree
 import JSONText
 
-/// The form of queries in messages: `i` index, `sp` and `ep` bounds, `sn` and `en` their keys, `sin`
-/// and `ein` whether they are inclusive, `l` limit, `vf` its side.
+/// The form of queries in messages.
+///
+/// `i` is the index, `sp` and `ep` are the bounds, `sn` and `en` their keys, `sin` and `ein` tell
+/// whether they are inclusive; `l` is the limit and `vf` its side.
 extension DatabaseQuery {
   /// Parses a query; nil for one that selects the whole node in the order of priorities.
   static func parse(wire tree: JSONTree?) throws(DatabaseError) -> DatabaseQuery? {
