@@ -60,6 +60,27 @@ struct DatabaseExportTests {
     #expect(try await target.eventsCount() == 0)
   }
 
+  @Test(
+    "The text of an exported tree is its JSON",
+    arguments: [
+      "0", #"{".value": "a", ".priority": 1}"#, #"{".priority": 1, "a": 2}"#,
+      #"{"a": {"b": {".priority": "p", "c": {"d": 1}}}, "e": 1}"#,
+      #"{"a": {"b": 1, "c": 2}, "a2": {"b": {".priority": 1, "x": 1}, "c": {"x": 1}}, "a10": 1}"#,
+      #"{"-1": {"0": 1, "00": 2}, "1": {".priority": 2, "1": {".priority": 3, "1": 1}}, "é\"": 1}"#,
+    ]
+  )
+  func text(text: String) async throws {
+    let fixture = Fixture()
+    try await fixture.setTree(text, of: "one")
+    _ = try await fixture.exporter.exportAll(of: "p", to: path, replaces: false)
+
+    let file = try Data(contentsOf: URL(filePath: path + "/database_export/one.json"))
+    let expected = try input(text).node.json(.export)
+    #expect(
+      String(decoding: file, as: UTF8.self) == String(decoding: expected, as: UTF8.self) + "\n"
+    )
+  }
+
   @Test("An export without trees has no part for them, and leaves the trees that are there")
   func noTrees() async throws {
     _ = try await Fixture().exporter.exportAll(of: "p", to: path, replaces: false)
@@ -165,7 +186,7 @@ struct DatabaseExportTests {
     #expect(error?.statusMessage.contains("leads out of the folder") == true)
   }
 
-  @Test("An import into a running database is seen by its listeners and fires nothing")
+  @Test("Listeners of a running database see what is imported, and nothing fires")
   func running() async throws {
     try writeExport(["one.json": #"{"new": 1}"#])
     let fixture = Fixture()

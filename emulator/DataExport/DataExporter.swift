@@ -9,7 +9,7 @@ import StatusCodes
 import SwiftProtobuf
 package import VectorIndex
 
-/// The exporter of documents, users, Realtime Databases and vectors to folders that `DataImporter` reads.
+/// The exporter of a suite's data to folders that `DataImporter` reads.
 package struct DataExporter: Sendable {
   /// The size at which a file is closed, so that no tool has to open a huge file.
   static let fileBytesMax = 256 << 20

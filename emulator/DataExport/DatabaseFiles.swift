@@ -40,15 +40,18 @@ struct DatabaseFiles: Sendable {
   ) async throws -> (folder: String, instances: Int)? {
     var written: (folder: String, instances: Int)?
     for name in try await database.instanceNames() {
-      try Task.checkCancellation()
-      let instance = try database.instance(name)
-      let node = try await instance.read(.root, as: DatabaseCaller(.admin))
-      guard !node.isEmpty else { continue }
-      let parts = try written ?? (destination.makeFolder(folder), 0)
-      let file = try ExportFileWriter(path: "\(parts.folder)/\(name)\(suffix)")
-      try file.append(line: node.json(.export))
-      _ = try file.finish()
-      written = (parts.folder, parts.instances + 1)
+      var file: ExportFileWriter?
+      try await database.instance(name).forEachPiece { piece in
+        try Task.checkCancellation()
+        if file == nil {
+          let parts = try written ?? (destination.makeFolder(folder), 0)
+          file = try ExportFileWriter(path: "\(parts.folder)/\(name)\(suffix)")
+          written = (parts.folder, parts.instances + 1)
+        }
+        try file?.append(bytes: piece)
+      }
+      try file?.append(line: [])
+      _ = try file?.finish()
     }
     return written
   }

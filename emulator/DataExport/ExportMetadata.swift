@@ -34,7 +34,7 @@ struct ExportMetadata: Codable, Sendable, Hashable {
     case version, firestore, auth, database, vectors
   }
 
-  /// The folder with the users or the trees of the Realtime Database, relative to the folder of the export.
+  /// The folder with the users or the Realtime Databases, relative to the folder of the export.
   struct Folder: Codable, Sendable, Hashable {
     var version: String
     var path: String

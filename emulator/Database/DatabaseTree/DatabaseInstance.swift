@@ -17,7 +17,7 @@ package final class DatabaseInstance: Sendable {
   private static let roundMax = 256
 
   package let name: String
-  private let storage: any OrderedStorage
+  let storage: any OrderedStorage
   private let tailer: EventTailer
   private let settings: RealtimeDatabase.Settings
   private let lock = Mutex(())
