@@ -98,7 +98,7 @@ def test_values_are_added_edited_and_deleted(page, tree):
     page.click("dialog button", "Add")
     page.find("[aria-label='Node /a/b']")
     assert tree("GET", "/a/b/x") == [1, 2] and tree("GET", "/a/b/.priority") == 3
-    page.click("[aria-label='Node /a/b'] button", "Edit as JSON")
+    page.click("[aria-label='Node /a/b'] button", "Edit")
     edited = page.find("dialog textarea")
     assert json.loads(edited.get_attribute("value")) == {"x": {"0": 1, "1": 2}, ".priority": 3}
     page.type("dialog textarea", '{"x": "é"}')
@@ -112,7 +112,7 @@ def test_values_are_added_edited_and_deleted(page, tree):
 def test_what_others_wrote_meanwhile_is_not_overwritten(page, tree):
     tree("PUT", "/a", 1)
     page.open(f"database/{FIRST}/a")
-    page.click("[aria-label='Node /a'] button", "Edit as JSON")
+    page.click("[aria-label='Node /a'] button", "Edit")
     page.find("dialog textarea")
     tree("PUT", "/a", 2)
     page.type("dialog textarea", "3")

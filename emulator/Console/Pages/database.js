@@ -2,8 +2,8 @@
 
 import { hub, request, send, session } from "./api.js";
 import { columnStack } from "./columns.js";
-import { ask, attempt, button, codeArea, field, h, poll, problemLine, replace, select, setText,
-  showProblem, tell, to, whenSubmitted } from "./dom.js";
+import { ask, attempt, button, codeArea, field, h, poll, problemLine, replace, select, showProblem,
+  tell, to, whenSubmitted } from "./dom.js";
 import { count } from "./format.js";
 import { brief, copyButton, longText } from "./long-text.js";
 import { userPicker } from "./user-picker.js";
@@ -126,11 +126,10 @@ function nodeColumn(instance, keys, signal) {
   const problem = problemLine();
   const nothing = h("p.quiet", { role: "status", hidden: true },
     "There is no value here. Add the first child, or run your app.");
-  const edit = button("Edit as JSON", editValue);
+  const edit = button("Edit", editValue);
   const remove = button("Delete", removeValue, { kind: "danger" });
   // The key before each page.
   let starts = new Map();
-  let chosen = null;
 
   const list = virtualList({
     label: `Children of ${place}`,
@@ -227,19 +226,14 @@ function nodeColumn(instance, keys, signal) {
   }
 
   attempt(() => list.reset());
-  const title = h("h2.mono");
-  setText(title, name);
   return {
     element: h("section.column", { "aria-label": `Node ${place}` },
-      h("div.column-head", title, button("Add", addChild)),
-      h("div.row", edit, button("Who may read this?", () => explainAccess(instance, keys)),
+      h("div.column-head", h("h2.mono", brief(name)), button("Add", addChild), edit),
+      h("div.row", button("Who may read this?", () => explainAccess(instance, keys)),
         copyButton("Copy the path", place), remove),
       problem, nothing, value, list.element),
     refresh,
-    choose(key) {
-      chosen = key;
-      list.chosen = chosen;
-    },
+    choose(key) { list.chosen = key; },
   };
 }
 

@@ -174,6 +174,11 @@ function faultsCard(signal) {
     show(null);
   }
 
+  async function disconnect() {
+    const { count } = await hub("/faults/disconnect", { method: "POST" });
+    toast(`The connections of ${counted(count, "client")} are cut.`);
+  }
+
   poll(async () => show(await hub("/faults", { signal })), pollMilliseconds, signal,
     errorIn(state));
   return card("Faults", state,
@@ -186,7 +191,8 @@ function faultsCard(signal) {
       h("small", "Events of one document may overtake each other.")),
     field("Seed", seed),
     h("div.row", button("Set the faults", apply, { kind: "primary" }),
-      button("Clear the faults", clear)));
+      button("Clear the faults", clear),
+      button("Cut the Realtime Database's connections", disconnect)));
 }
 
 /** A slider of percentages with its value beside the label. */
