@@ -14,6 +14,7 @@ let package = Package(
     .executable(name: "openai-stub", targets: ["OpenAIStubServer"]),
     .library(name: "FunctionsRuntime", targets: ["FunctionsRuntime"]),
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
+    .library(name: "DatabaseClient", targets: ["DatabaseClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
     .library(name: "Cryptography", targets: ["Cryptography"]),
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
@@ -22,7 +23,8 @@ let package = Package(
       name: "HearthLibraries",
       type: .static,
       targets: [
-        "Cryptography", "FirestoreClient", "FunctionsRuntime", "FunctionsTesting", "OutboundHTTP",
+        "Cryptography", "DatabaseClient", "FirestoreClient", "FunctionsRuntime", "FunctionsTesting",
+        "OutboundHTTP",
       ]
     ),
     .library(name: "PsstModels", targets: ["PsstModels"]),
@@ -299,6 +301,16 @@ func modules() -> [Target] {
         "StatusCodes",
         "HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOWebSocket", "ServiceLifecycle",
       ]
+    ),
+    module(
+      "DatabaseClient",
+      in: "Sources/Author",
+      [
+        "DatabaseModel", "DocumentModel", "FirestoreClient", "GoogleAccess", "InvocationContext",
+        "JSONText", "OutboundHTTP", "StatusCodes",
+      ],
+      // Apple's platforms have WebSockets in URLSession.
+      onLinux: ["NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket"]
     ),
     module(
       "AuthEmulator",
@@ -604,6 +616,7 @@ func testTargets() -> [Target] {
       and: ["DiskSimulation"]
     ),
     tests("CryptographyTests"),
+    tests("DatabaseClientTests", and: ["AsyncAlgorithms"]),
     tests("DatabaseModelTests"),
     tests("DatabaseRulesTests"),
     tests("DatabaseTreeTests", and: ["SQLiteStorage"]),
@@ -739,12 +752,20 @@ func module(
   _ name: String,
   in folder: String,
   _ dependencies: [String] = [],
+  onLinux linuxProducts: [String] = [],
   exclude: [String] = [],
   resources: [Resource]? = nil
 ) -> Target {
   .target(
     name: name,
-    dependencies: targetDependencies(dependencies),
+    dependencies: targetDependencies(dependencies)
+      + linuxProducts.map { name in
+        .product(
+          name: name,
+          package: products()[name] ?? name,
+          condition: .when(platforms: [.linux])
+        )
+      },
     path: "\(folder)/\(name)",
     exclude: exclude,
     resources: resources,

@@ -109,7 +109,7 @@ package struct CallRetries: Sendable {
   /// Repeats a call until it succeeds, may not be repeated, or reaches a limit.
   ///
   /// The limits are those on attempts and on the time for contention.
-  func run<Output: Sendable>(
+  package func run<Output: Sendable>(
     isIdempotent: Bool,
     bearsContention: Bool = false,
     _ call: () async throws -> Output

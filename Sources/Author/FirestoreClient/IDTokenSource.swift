@@ -14,7 +14,7 @@ public protocol IDTokenSource: Sendable {
 }
 
 /// The identity with which a client makes its calls.
-enum CallIdentity: Sendable {
+package enum CallIdentity: Sendable {
   case fixed(FirestoreCredential)
   case user(any IDTokenSource)
 
@@ -34,7 +34,7 @@ enum CallIdentity: Sendable {
   ///
   /// A call whose token the server refuses is made once more with another token. The server has
   /// not acted in this case.
-  func authorize<Output>(
+  package func authorize<Output>(
     _ call: (FirestoreCredential) async throws -> Output
   ) async throws -> Output {
     switch self {

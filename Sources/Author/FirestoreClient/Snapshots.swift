@@ -31,7 +31,7 @@ public struct QuerySnapshots: AsyncSequence, Sendable {
 
   /// The iterator of one loop, which listens until it is released.
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let listening: Listening
+    let listening: Listening<QuerySnapshot>
 
     /// Waits for the next snapshot; returns nil if the task is cancelled.
     public mutating func next() async throws -> QuerySnapshot? { try await listening.next() }
@@ -56,7 +56,7 @@ public struct DocumentSnapshots: AsyncSequence, Sendable {
   /// The iterator of one loop, which listens until it is released.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let reference: DocumentReference
-    let listening: Listening
+    let listening: Listening<QuerySnapshot>
 
     /// Waits for the next snapshot; returns nil if the task is cancelled.
     public mutating func next() async throws -> DocumentSnapshot? {
@@ -68,23 +68,18 @@ public struct DocumentSnapshots: AsyncSequence, Sendable {
 }
 
 /// The listener of one loop, which stops listening when it is released.
-final class Listening: Sendable {
-  private let channel = AsyncThrowingChannel<QuerySnapshot, any Error>()
+package final class Listening<Element: Sendable>: Sendable {
+  private let channel = AsyncThrowingChannel<Element, any Error>()
   private let task: Task<Void, Never>
 
-  convenience init(to query: DocumentQuery) {
-    self.init(query.firestore) { try WatchedTarget(query) }
-  }
-
-  convenience init(to reference: DocumentReference) {
-    self.init(reference.firestore) { try WatchedTarget(reference) }
-  }
-
-  private init(_ firestore: Firestore, _ target: @escaping @Sendable () throws -> WatchedTarget) {
+  /// Starts to listen; `listen` passes each element on and waits until it is read.
+  package init(
+    _ listen: @escaping @Sendable (@escaping @Sendable (Element) async -> Void) async throws -> Void
+  ) {
     let channel = channel
     task = Task {
       do {
-        try await firestore.calls.listen(to: try target(), of: firestore) { await channel.send($0) }
+        try await listen { await channel.send($0) }
         channel.finish()
       } catch is CancellationError {
         channel.finish()
@@ -96,8 +91,25 @@ final class Listening: Sendable {
 
   deinit { task.cancel() }
 
-  func next() async throws -> QuerySnapshot? {
+  package func next() async throws -> Element? {
     var iterator = channel.makeAsyncIterator()
     return try await iterator.next()
+  }
+}
+
+extension Listening<QuerySnapshot> {
+  convenience init(to query: DocumentQuery) {
+    self.init(query.firestore) { try WatchedTarget(query) }
+  }
+
+  convenience init(to reference: DocumentReference) {
+    self.init(reference.firestore) { try WatchedTarget(reference) }
+  }
+
+  private convenience init(
+    _ firestore: Firestore,
+    _ target: @escaping @Sendable () throws -> WatchedTarget
+  ) {
+    self.init { try await firestore.calls.listen(to: try target(), of: firestore, $0) }
   }
 }

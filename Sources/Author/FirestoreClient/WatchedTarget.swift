@@ -190,7 +190,7 @@ extension FirestoreCalls {
       } catch is WatchedTarget.RestartError {
         await state.startOver()
         failures += 1
-      } catch let error as FirestoreError where Self.passes(error) {
+      } catch let error as FirestoreError where error.allowsListeningAgain {
         failures = await state.hasAdvanced() ? 1 : failures + 1
       }
       try await retries.sleep(
@@ -198,10 +198,12 @@ extension FirestoreCalls {
       )
     }
   }
+}
 
-  /// Returns true if a listener may resume after this failure, as in the Node client.
-  private static func passes(_ error: FirestoreError) -> Bool {
-    switch error.code {
+extension FirestoreError {
+  /// True if a listener may resume after this failure, as in the Node client.
+  package var allowsListeningAgain: Bool {
+    switch code {
     case .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable,
       .unauthenticated:
       true
