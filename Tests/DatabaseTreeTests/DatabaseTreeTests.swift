@@ -16,7 +16,11 @@ final class DatabaseFixture: Sendable {
   let database: RealtimeDatabase
   let instance: DatabaseInstance
 
-  private init(_ storage: any OrderedStorage, shortReadBytesMax: Int) throws {
+  private init(
+    _ storage: any OrderedStorage,
+    shortReadBytesMax: Int,
+    captureDepth: @escaping @Sendable (DatabasePath) -> Int?
+  ) throws {
     self.storage = storage
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     database = RealtimeDatabase(
@@ -24,7 +28,7 @@ final class DatabaseFixture: Sendable {
       tailer: EventTailer(storage: storage, logger: logger),
       project: "demo-test",
       now: { Timestamp(microseconds: 1_700_000_000_123_456) },
-      captureDepth: { _, path in path.count },
+      captureDepth: { _, path in captureDepth(path) },
       logger: logger,
       shortReadBytesMax: shortReadBytesMax
     )
@@ -35,9 +39,14 @@ final class DatabaseFixture: Sendable {
   static func with<Result: Sendable>(
     _ storage: any OrderedStorage = MemoryStorage(),
     shortReadBytesMax: Int = 1 << 20,
+    captureDepth: @escaping @Sendable (DatabasePath) -> Int? = { $0.count },
     _ body: @Sendable (DatabaseFixture) async throws -> Result
   ) async throws -> Result {
-    let fixture = try DatabaseFixture(storage, shortReadBytesMax: shortReadBytesMax)
+    let fixture = try DatabaseFixture(
+      storage,
+      shortReadBytesMax: shortReadBytesMax,
+      captureDepth: captureDepth
+    )
     return try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await fixture.database.run() }
       defer { group.cancelAll() }

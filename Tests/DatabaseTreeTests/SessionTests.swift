@@ -1,4 +1,5 @@
 import DatabaseModel
+import DatabaseRules
 import StorageEngine
 import Testing
 
@@ -69,6 +70,28 @@ struct SessionTests {
       #expect(try await client.take(database) == [])
       try await database.set("s", "null")
       #expect(try await client.take(database) == ["d /s null #7", "d /s null #8"])
+    }
+  }
+
+  @Test("A query without an index is warned of, and gets its window like any other")
+  func missingIndex() async throws {
+    try await DatabaseFixture.with { database in
+      await database.instance.setRules(
+        try DatabaseRuleset(parsing: #"{"rules":{".read":true,".write":true}}"#)
+      )
+      try await database.set("s", #"{"a":{"n":1},"b":{"n":2},"c":{"n":3}}"#)
+      let client = RecordedSession(database, as: .nobody)
+      let query = DatabaseQuery(order: .child(.at("n")), limit: .init(2, isFromEnd: true))
+      client.session.listen(1, .at("s"), query: query, tag: 1, hash: nil)
+      client.session.get(2, .at("s"), query: query)
+      let index = #"Index not defined, add ".indexOn": "n", for path "/s", to the rules"#
+      #expect(
+        try await client.take(database) == [
+          #"d /s {"b":{"n":2},"c":{"n":3}} #1"#, "1 listening \(index)", "2 missingIndex",
+        ]
+      )
+      try await database.set("s/a/n", "4")
+      #expect(try await client.take(database) == [#"m /s {"a":{"n":4},"b":null} #1"#])
     }
   }
 

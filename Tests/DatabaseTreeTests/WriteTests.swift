@@ -1,4 +1,7 @@
 import DatabaseModel
+import EventLog
+import Events
+import Identity
 import StorageEngine
 import Testing
 
@@ -100,6 +103,44 @@ struct WriteTests {
       write.condition = .hash("YPVfR2bXt/lcDjiQZ8pOkAd3qkQ=")
       try await database.instance.write(write, as: .admin)
       #expect(try await database.json("n") == "2")
+    }
+  }
+
+  @Test("A commit has the changes for functions at the node that is captured, each once")
+  func events() async throws {
+    let writer = DatabaseCaller(.user(UserIdentity(uid: "ann", claimsJSON: #"{"sub":"ann"}"#)))
+    try await DatabaseFixture.with(captureDepth: { $0.keys.first == "no" ? nil : 1 }) { database in
+      try await database.set("chats/a/text", #""hi""#)
+      try await database.instance.write(
+        .merge("/", ["chats/a/x": "1", "chats/b": "[true]", "no/c": "2", "users/u": "3"]),
+        as: writer
+      )
+      try await database.set("chats/a/text", #""hi""#)
+      try await database.set("no/d", "4")
+      var silent = try DatabaseWrite.set("chats", "null")
+      silent.disablesTriggers = true
+      try await database.instance.write(silent, as: .admin)
+
+      let records = try await database.storage.read {
+        try CommitLog.records(after: 0, limit: 10, in: $0)
+      }
+      let texts = records.map { record in
+        record.occurrences.map { occurrence in
+          guard case .value(let change) = occurrence else { return "\(occurrence)" }
+          return [change.before, change.after].map { String(decoding: $0, as: UTF8.self) }
+            .joined(separator: " -> ") + " at \(change.path)"
+        }
+      }
+      #expect(
+        texts == [
+          [#"null -> {"a":{"text":"hi"}} at ["chats"]"#],
+          [
+            #"{"a":{"text":"hi"}} -> {"a":{"text":"hi","x":1},"b":{"0":true}} at ["chats"]"#,
+            #"null -> {"u":3} at ["users"]"#,
+          ],
+        ]
+      )
+      #expect(records.map(\.auth) == [.admin, writer.auth])
     }
   }
 

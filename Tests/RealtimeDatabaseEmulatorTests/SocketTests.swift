@@ -1,3 +1,4 @@
+import Foundation
 import HTTPSupport
 import HTTPTypes
 import Logging
@@ -409,21 +410,41 @@ struct SocketTests {
 
   // MARK: - From long polling
 
-  @Test("A client that began with long polling is led to connect again")
+  @Test("A session that began with long polling goes on here, with nothing lost or repeated")
   func upgrade() async throws {
     try await ServiceFixture.with { service in
       let start = try await service.send(.get, "/.lp?start=t&cb=1&v=5&ns=test", "", [:])
-      let id = try #require(start.body.firstMatch(of: #/'start','(\w+)','(\w+)'/#)).1
+      let match = try #require(start.body.firstMatch(of: #/'start','(\w+)','(\w+)'/#))
+      let poll = "/.lp?id=\(match.1)&pw=\(match.2)&ns=test"
+      var segment = 0
+      func say(_ message: String) async throws -> String {
+        let text = Data(message.utf8).base64EncodedString().replacing("=", with: ".")
+        defer { segment += 1 }
+        return try await service.send(.get, "\(poll)&seg0=\(segment)&ts0=1&d0=\(text)", "", [:])
+          .body
+      }
+      let left = #"{"t":"d","d":{"r":1,"a":"o","b":{"p":"/gone","d":true}}}"#
+      #expect(try await say(left).contains(ok(1)))
+      let listen = #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"/n","h":""}}}"#
+      var heard = try await say(listen)
+      if !heard.contains(ok(2, "{}")) { heard = try await service.send(.get, poll, "", [:]).body }
+      #expect(heard.contains(ok(2, "{}")))
       try await service.withPort { port, _ in
-        try await ServiceFixture.withSocket(port: port, "/.ws?v=5&ns=test&s=\(id)") { client in
+        try await ServiceFixture.withSocket(port: port, "/.ws?v=5&ns=test&s=\(match.1)") { client in
           #expect(try await client.receive() == #"{"t":"c","d":{"t":"a","d":{}}}"#)
           try await client.send(#"{"t":"c","d":{"t":"p","d":{}}}"#)
           #expect(try await client.receive() == #"{"t":"c","d":{"t":"o","d":{}}}"#)
           try await client.send(#"{"t":"c","d":{"t":"a","d":{}}}"#)
-          #expect(
-            try await client.receive() == #"{"t":"c","d":{"t":"r","d":"127.0.0.1:\#(port)"}}"#
-          )
+          // What the client sends here waits until its last segment has arrived.
+          try await client.send(#"{"t":"d","d":{"r":3,"a":"p","b":{"p":"/n","d":3}}}"#)
+          let end = try await say(#"{"t":"c","d":{"t":"n","d":{}}}"#)
+          #expect(end.contains(#"{"t":"c","d":{"t":"n","d":{}}}"#))
+          #expect(try await client.receive(2).last == ok(3))
+          // The session belongs to the socket alone.
+          _ = try await service.send(.get, poll + "&disconn=t", "", [:])
+          #expect(try await service.value("gone") == "null")
         }
+        try await service.waitFor("gone", "true")
         try await ServiceFixture.withSocket(port: port, "/.ws?v=5&ns=test&s=none") { client in
           let reset = try await client.receive()
           #expect(reset?.contains(#""t":"r""#) == true)

@@ -362,9 +362,14 @@ struct WorkerFleetTests {
     try await withFleet(functions) { fleet, log in
       // On a machine that stalls, the innocent call may end before the crash begins.
       await eventually("both calls end by a shared crash") {
-        var lines = log.stream(function: "trap").makeAsyncIterator()
+        let lines = log.stream(function: "trap")
         let innocent = Task { try await fleet.call("trap", #"{"data":{"kind":"none"}}"#) }
-        while let line = await lines.next(), line.message != "Begun" {}
+        await withTaskGroup(of: Void.self) { group in
+          group.addTask { _ = await lines.first { $0.message == "Begun" } }
+          group.addTask { _ = await innocent.result }
+          await group.next()
+          group.cancelAll()
+        }
         // In a debug build, the crash report takes longer than the timeout of the innocent call.
         let guilty = Task { try await fleet.call("trap", #"{"data":{"kind":"index"}}"#) }
         var ends: [Bool] = []

@@ -43,6 +43,11 @@ final class ClientSession: Sendable {
   /// True while as many requests as allowed have no response.
   var isFull: Bool { requests.count >= Self.requestsMax }
 
+  /// Sends everything to another outlet from now on, after one last message to the present one.
+  func move(to outlet: any MessageOutlet, last: ServerMessage) {
+    requests.move(to: outlet, last: last)
+  }
+
   /// Ends the session, which applies the writes for the disconnect.
   func close() { session.close() }
 
@@ -220,11 +225,18 @@ private final class PendingRequests: Sendable {
     var last: UInt64 = 0
   }
 
-  private let outlet: any MessageOutlet
   private let state = Mutex(State())
+  private let outlet: Mutex<any MessageOutlet>
 
   init(_ outlet: any MessageOutlet) {
-    self.outlet = outlet
+    self.outlet = Mutex(outlet)
+  }
+
+  func move(to next: any MessageOutlet, last: ServerMessage) {
+    outlet.withLock { outlet in
+      outlet.send(last)
+      outlet = next
+    }
   }
 
   var count: Int { state.withLock { $0.answers.count } }
@@ -237,7 +249,8 @@ private final class PendingRequests: Sendable {
     }
   }
 
-  func send(_ message: ServerMessage) { outlet.send(message) }
+  /// Sends under the lock, so that no message overtakes another one to the earlier outlet.
+  func send(_ message: ServerMessage) { outlet.withLock { $0.send(message) } }
 
   func take(_ event: DatabaseSessionEvent) {
     switch event {
@@ -258,7 +271,7 @@ private final class PendingRequests: Sendable {
       return (answer, wasFull && state.answers.count < ClientSession.requestsMax)
     }
     if let message = answer?.message(result) { send(message) }
-    if hasRoom { outlet.hasRoom() }
+    if hasRoom { outlet.withLock { $0 }.hasRoom() }
   }
 }
 

@@ -32,6 +32,10 @@ final class DatabaseSocket: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   private var outlet: SocketOutlet?
   private var session: ClientSession?
+  /// The session of long polling that goes on here.
+  private var upgraded: LongPollSession?
+  /// True from the client's last message before its session has moved here.
+  private var isTakingOver = false
   private var assembly = MessageAssembly()
   private var silence = Silence(silenceMax)
   private var hold: TransferHold?
@@ -68,8 +72,8 @@ final class DatabaseSocket: ChannelDuplexHandler {
       hold = TransferHold(budget, isForResults: true) { channel.close(promise: nil) }
     }
     if let id = opening.upgradedSession {
-      let isKnown = service.polls.contains(id, of: opening.instance.name)
-      return outlet.send(isKnown ? .control("a") : .control("r", jsonQuoted(opening.host)))
+      upgraded = service.polls.session(id, of: opening.instance.name)
+      return outlet.send(upgraded == nil ? .control("r", jsonQuoted(opening.host)) : .control("a"))
     }
     session = service.session(opening.instance, outlet: outlet)
     outlet.send(
@@ -92,6 +96,7 @@ final class DatabaseSocket: ChannelDuplexHandler {
     outlet = nil
     session?.close()
     session = nil
+    upgraded = nil
     hold = nil
     messages = []
   }
@@ -128,7 +133,7 @@ final class DatabaseSocket: ChannelDuplexHandler {
 
   /// False while the client has to wait for the responses to what it has sent.
   private var wantsMore: Bool {
-    guard !isParsing, context?.channel.isWritable != false else { return false }
+    guard !isParsing, !isTakingOver, context?.channel.isWritable != false else { return false }
     return session.map { !$0.isFull } ?? true
   }
 
@@ -177,7 +182,7 @@ final class DatabaseSocket: ChannelDuplexHandler {
 
   private func handleMessages() {
     var handled = 0
-    while !isParsing, handled < messages.count {
+    while !isParsing, !isTakingOver, handled < messages.count {
       let message = messages[handled]
       handled += 1
       guard let session else {
@@ -205,14 +210,29 @@ final class DatabaseSocket: ChannelDuplexHandler {
     goOnReading()
   }
 
-  /// Leads a client that began with long polling here: it has to connect again, by WebSocket alone.
+  /// Answers a client that tries the socket, until its session of long polling moves here.
   private func upgrade(_ text: [UInt8]) {
     guard let outlet, case .control(let type)? = ClientMessage(text)?.content else { return }
     switch type {
     case "p": outlet.send(.control("o"))
-    case "a": outlet.send(.control("r", jsonQuoted(opening.host)))
+    case "a":
+      isTakingOver = upgraded != nil
+      upgraded?.goOn(
+        LongPollSession.Successor(outlet: outlet) { session in
+          outlet.execute { $0.take(session) }
+        }
+      )
     default: break
     }
+  }
+
+  private func take(_ session: ClientSession) {
+    guard context != nil else { return session.close() }
+    self.session = session
+    upgraded = nil
+    isTakingOver = false
+    handleMessages()
+    goOnReading()
   }
 
   // MARK: - Sending

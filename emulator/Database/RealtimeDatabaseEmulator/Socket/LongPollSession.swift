@@ -31,6 +31,9 @@ final class LongPollSession: MessageOutlet, ConnectedClient {
     var segments: [Int: (count: Int, data: String)] = [:]
     var segmentBytes = 0
     var nextSegment = 0
+    /// Takes the session over, once the client says that it has sent its last segment.
+    var successor: Successor?
+    var hasClientEnded = false
     /// True while one of the requests handles the messages of all.
     var isHandling = false
     var silence = Silence(silenceMax)
@@ -48,6 +51,13 @@ final class LongPollSession: MessageOutlet, ConnectedClient {
       return text
     }
 
+    /// Returns the session with its successor once the client and the socket are ready.
+    mutating func takeOver() -> (ClientSession, Successor)? {
+      guard hasClientEnded, let session, let successor else { return nil }
+      self.session = nil
+      return (session, successor)
+    }
+
     mutating func takeWaiting() -> CheckedContinuation<Void, Never>? {
       defer { waiting = nil }
       return waiting
@@ -55,6 +65,12 @@ final class LongPollSession: MessageOutlet, ConnectedClient {
   }
 
   private let state = Mutex(State())
+
+  /// A WebSocket on which a session goes on.
+  struct Successor: Sendable {
+    var outlet: any MessageOutlet
+    var take: @Sendable (ClientSession) -> Void
+  }
 
   init(
     id: String,
@@ -154,8 +170,8 @@ final class LongPollSession: MessageOutlet, ConnectedClient {
     var isBegun = false
     while let (message, session) = nextMessage(&isBegun) {
       if case .control("n")? = ClientMessage(message)?.content {
-        // The client goes on elsewhere.
-        disconnect()
+        state.withLock { $0.hasClientEnded = true }
+        handOver()
       } else {
         session?.receive(message)
       }
@@ -190,6 +206,19 @@ final class LongPollSession: MessageOutlet, ConnectedClient {
   }
 
   // MARK: - The end
+
+  /// Lets a WebSocket continue the session, as soon as the client has sent its last segment here.
+  func goOn(_ successor: Successor) {
+    state.withLock { $0.successor = successor }
+    handOver()
+  }
+
+  /// Moves the session to the socket; the answers that the client still gets here come first.
+  private func handOver() {
+    guard let (session, successor) = state.withLock({ $0.takeOver() }) else { return }
+    session.move(to: successor.outlet, last: .control("n"))
+    successor.take(session)
+  }
 
   func tick(atMilliseconds now: Int64) {
     let (isGone, session) = state.withLock { state in
@@ -239,7 +268,8 @@ final class LongPollSessions: Sendable {
     return session
   }
 
-  func contains(_ id: String, of instance: String) -> Bool {
-    sessions.withLock { $0[id]?.instanceName == instance }
+  /// Returns the session that a socket may continue; nil if it is over or never was.
+  func session(_ id: String, of instance: String) -> LongPollSession? {
+    sessions.withLock { $0[id] }.flatMap { $0.instanceName == instance ? $0 : nil }
   }
 }
