@@ -306,8 +306,8 @@ func modules() -> [Target] {
       "DatabaseClient",
       in: "Sources/Author",
       [
-        "DatabaseModel", "DocumentModel", "FirestoreClient", "GoogleAccess", "InvocationContext",
-        "JSONText", "OutboundHTTP", "StatusCodes",
+        "DatabaseModel", "FirestoreClient", "GoogleAccess", "InvocationContext", "JSONText",
+        "OutboundHTTP",
       ],
       // Apple's platforms have WebSockets in URLSession.
       onLinux: ["NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket"]
@@ -616,7 +616,13 @@ func testTargets() -> [Target] {
       and: ["DiskSimulation"]
     ),
     tests("CryptographyTests"),
-    tests("DatabaseClientTests", and: ["AsyncAlgorithms"]),
+    tests(
+      "DatabaseClientTests",
+      and: [
+        "AsyncAlgorithms", "DatabaseTree", "EventLog", "HTTPSupport", "Logging",
+        "RealtimeDatabaseEmulator", "ServiceLifecycle", "StorageEngine",
+      ]
+    ),
     tests("DatabaseModelTests"),
     tests("DatabaseRulesTests"),
     tests("DatabaseTreeTests", and: ["SQLiteStorage"]),

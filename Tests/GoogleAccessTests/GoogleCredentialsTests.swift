@@ -191,7 +191,10 @@ struct GoogleCredentialsTests {
     let claims = try json(parts[1])
     #expect(claims["iss"] as? String == "a@b")
     #expect(claims["aud"] as? String == "https://tokens.example")
-    #expect(claims["scope"] as? String == "https://www.googleapis.com/auth/cloud-platform")
+    let scopes = (claims["scope"] as? String)?.split(separator: " ").compactMap {
+      $0.split(separator: "/").last
+    }
+    #expect(scopes == ["cloud-platform", "firebase.database", "userinfo.email"])
     #expect(claims["iat"] as? Int == 1_795_244_400)
     #expect(claims["exp"] as? Int == 1_795_248_000)
     let modulus = try #require(Base64URL.decode(SampleKeys.moduli[0]))

@@ -229,17 +229,17 @@ extension Database {
   ///
   /// ```swift
   /// let me = database.reference("presence/tina")
+  /// let now = ServerValue.timestamp
   /// try await database.whileConnected { connection in
-  ///   let offline = ["online": false, "lastSeen": ServerValue.timestamp] as [String: any Encodable & Sendable]
-  ///   try await connection.onDisconnect(set: me, to: offline)
-  ///   try await connection.set(me, to: ["online": true, "lastSeen": ServerValue.timestamp])
+  ///   try await connection.onDisconnect(set: me, to: ["online": false, "lastSeen": now])
+  ///   try await connection.set(me, to: ["online": true, "lastSeen": now])
   /// }
   /// ```
   ///
   /// When the connection is lost, the server does what `onDisconnect` asked for, and the client
   /// connects again after growing delays. Cancel the task to end the connection. Throws the errors
-  /// of `body`, except those of a connection that is lost, and `DatabaseError` if the server refuses
-  /// the client for good.
+  /// of `body`, except those of a connection that is lost, and `DatabaseError` if the server
+  /// refuses the client for good.
   public func whileConnected(
     _ body: @escaping @Sendable (DatabaseConnection) async throws -> Void
   ) async throws {

@@ -67,8 +67,8 @@ public struct ValueQuery: Sendable {
 
   /// Reads the selected children.
   ///
-  /// Throws `DatabaseError` as `DatabaseReference.get()` does, and `failedPrecondition` if the rules
-  /// lack an index.
+  /// Throws `DatabaseError` as `DatabaseReference.get()` does, and `failedPrecondition` if the
+  /// rules lack an index.
   public func get() async throws -> DatabaseSnapshot {
     let response = try await reference.database.calls.send(try call())
     return snapshot(try DatabaseSnapshot.node(response.body))

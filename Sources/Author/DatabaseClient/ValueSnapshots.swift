@@ -9,9 +9,9 @@ import OutboundHTTP
 /// }
 /// ```
 ///
-/// The sequence also has a snapshot if there is no value. If the connection fails, listening resumes
-/// automatically; a snapshot follows if the value has changed meanwhile. While your code handles a
-/// snapshot, the server waits.
+/// The sequence also has a snapshot if there is no value. If the connection fails, listening
+/// resumes automatically; a snapshot follows if the value has changed meanwhile. While your code
+/// handles a snapshot, the server waits.
 ///
 /// Each loop listens separately. It stops when its task is cancelled or when the loop is left.
 /// Throws `DatabaseError` for permanent failures, as `DatabaseReference.get()` does, and

@@ -26,7 +26,7 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
         let start = Int64(time.timeIntervalSince1970)
         let claims = Claims(
           iss: email,
-          scope: Self.scope,
+          scope: Self.scopes.joined(separator: " "),
           aud: tokenAddress,
           iat: start,
           exp: start + Self.lifetimeSeconds
@@ -56,8 +56,12 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
   var description: String { email }
   var customMirror: Mirror { Mirror(self, children: ["email": email]) }
 
-  /// The scope for everything in Google Cloud that the account may access.
-  static let scope = "https://www.googleapis.com/auth/cloud-platform"
+  /// The scopes for everything that the account may access.
+  ///
+  /// Google Cloud has one for all services. The Realtime Database, which is none of them, has its
+  /// own, and wants to know the account's address.
+  static let scopes = ["cloud-platform", "firebase.database", "userinfo.email"]
+    .map { "https://www.googleapis.com/auth/\($0)" }
   /// The longest lifetime that Google accepts for an assertion.
   private static let lifetimeSeconds: Int64 = 3600
 

@@ -94,7 +94,8 @@ struct TokenExchange: Sendable {
   private func request(at time: Date) throws(StatusError) -> (OutboundRequest, String) {
     switch source {
     case .metadataServer(let host):
-      let request = metadata(host, "token", query: [("scopes", ServiceAccountKey.scope)])
+      let scopes = ServiceAccountKey.scopes.joined(separator: ",")
+      let request = metadata(host, "token", query: [("scopes", scopes)])
       return (request, "the metadata server \(host)")
     case .file(let path):
       let file = try CredentialsFile(path: path)

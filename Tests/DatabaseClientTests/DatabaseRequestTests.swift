@@ -8,8 +8,8 @@ import Testing
 
 @testable import DatabaseClient
 
-@Suite("Realtime Database client")
-struct DatabaseClientTests {
+@Suite("Requests to the Realtime Database")
+struct DatabaseRequestTests {
   struct Presence: Codable, Sendable, Equatable {
     var online: Bool
     var devices: [String]?
