@@ -473,8 +473,8 @@ func application() -> [Target] {
       "PsstServices",
       at: "functions/Services",
       [
-        "PsstModels", "Cryptography", "FirestoreClient", "OutboundHTTP", "AsyncAlgorithms",
-        "Logging",
+        "PsstModels", "Cryptography", "DatabaseClient", "FirestoreClient", "OutboundHTTP",
+        "AsyncAlgorithms", "Logging",
       ]
     ),
     externalTarget(
@@ -665,8 +665,8 @@ func testTargets() -> [Target] {
       "PsstTests",
       of: ["PsstFunctions"],
       and: [
-        "FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels",
-        "StatusCodes",
+        "DatabaseClient", "FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP",
+        "PsstModels", "StatusCodes",
       ]
     ),
     tests("ProductionPlanTests"),

@@ -25,6 +25,7 @@ public struct AppFunctions: Sendable {
       extractProfileInfoOnMessage
       backfillProfiles
       recordContact
+      mirrorPresence
       welcomeUser
       cancelSession
       calendarFeed

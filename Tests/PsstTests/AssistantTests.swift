@@ -32,6 +32,23 @@ struct AssistantTests {
     }
   }
 
+  @Test("A question about one client comes with their presence, and no other does")
+  func presence() async throws {
+    try await AssistantFixture.run { fixture in
+      let presence = fixture.suite.firestore.document("presence/carl")
+      try await presence.set(["online": false, "lastSeen": Timestamp(microseconds: 0)])
+      var prompts: [String] = []
+      for question in ["Is Carl online?", "Is anybody online?", "Who has a sore knee?"] {
+        try fixture.model.reply(ScriptedReply(content: "No."))
+        _ = try await fixture.ask(question)
+        let turns = try fixture.requests().last?["messages"]?.items ?? []
+        prompts.append(turns.last?["content"]?.text ?? "")
+      }
+      #expect(prompts[0].contains(#""client":"Carl""#) && prompts[0].contains(#""online":false"#))
+      #expect(!prompts[1].contains("presence") && !prompts[2].contains("presence"))
+    }
+  }
+
   @Test("Nobody's answer rests on messages of chats that they are not in")
   func others() async throws {
     try await AssistantFixture.run { fixture in

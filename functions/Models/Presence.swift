@@ -18,11 +18,15 @@ public struct UserPresence: StoredDocument, Hashable {
   }
 
   /// Decodes a stored presence; a user without a readable one is offline.
+  ///
+  /// In the Realtime Database a user with a device that is connected is online, although another
+  /// device that has gone has just said otherwise.
   public init(from decoder: any Decoder) throws {
     var fields = try TolerantFields<CodingKeys>(decoder)
     online = try fields.optional(.online) ?? false
     lastSeen = try fields.optional(.lastSeen)
     unreadable = fields.unreadable
+    if try decoder.container(keyedBy: DeviceKeys.self).contains(.devices) { online = true }
   }
 
   /// The name of the collection of presences.
@@ -30,6 +34,10 @@ public struct UserPresence: StoredDocument, Hashable {
 
   private enum CodingKeys: String, CodingKey {
     case online, lastSeen
+  }
+
+  private enum DeviceKeys: String, CodingKey {
+    case devices
   }
 }
 

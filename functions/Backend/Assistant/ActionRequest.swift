@@ -38,6 +38,15 @@ struct ActionRequest: Sendable {
   /// Returns true if the question requests an action of this kind.
   func isRequest(for kind: Kind) -> Bool { kind == self.kind }
 
+  /// True if the question has a word about who is there.
+  var asksWhoIsThere: Bool { !words.isDisjoint(with: Self.presenceWords) }
+
+  private static let presenceWords: Set<String> = [
+    "online", "offline", "active", "inactive", "available", "reachable", "seen", "aktiv", "inaktiv",
+    "erreichbar", "gesehen", "activo", "activa", "disponible", "visto", "vista", "actif",
+    "joignable", "vu", "vue",
+  ]
+
   /// Returns true if the question requests this kind of action.
   ///
   /// The question must also contain at least the given share, from 0 to 1, of the content words of

@@ -180,9 +180,13 @@ public struct Assistant: Sendable {
       let summaryUsage = try await summarize(&context, turn, by: asking)
       let asks = ActionRequest(question)
       let people =
-        caller.isTrainer && (asks.isRequest(for: .call) || asks.isRequest(for: .message))
+        caller.isTrainer
+          && (asks.isRequest(for: .call) || asks.isRequest(for: .message) || asks.asksWhoIsThere)
         ? try await AssistantPeople(of: caller.uid, in: firestore, documents) : nil
       let client = people?.client(namedBy: asks)
+      if let person = people?.client(mentionedBy: asks) {
+        context.presence = try await presence(of: person, for: caller)
+      }
       var run = AssistantRun(
         model: asking,
         tools: AssistantTools(
@@ -230,6 +234,18 @@ public struct Assistant: Sendable {
         model: nil,
         limitation: failure.note
       )
+    }
+  }
+
+  /// Returns the presence of a client; nil for one who was never seen.
+  private func presence(
+    of client: AssistantPeople.Person,
+    for caller: AssistantCaller
+  ) async throws -> AssistantContext.Presence? {
+    guard client.id.isDocumentID else { return nil }
+    let stored = try await firestore.collection(UserPresence.collection).document(client.id).get()
+    return documents.read(stored, as: UserPresence.self)?.value.map {
+      AssistantContext.Presence($0, of: client.name, caller.zone)
     }
   }
 

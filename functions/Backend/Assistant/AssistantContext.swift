@@ -20,6 +20,21 @@ struct AssistantContext: Sendable {
   var summary: String?
   var preferences: AssistantPreferences
   var caller: AssistantCaller
+  /// The presence of the client whom the question is about; nil if it is about no client.
+  var presence: Presence?
+
+  /// A client's presence in the form that the model reads.
+  struct Presence: Encodable {
+    var client: String
+    var online: Bool
+    var lastSeen: String?
+
+    init(_ presence: UserPresence, of name: String, _ zone: AssistantZone) {
+      client = name.prefix(jsonBytesMax: 100)
+      online = presence.online
+      lastSeen = presence.lastSeen.map { zone.text($0) }
+    }
+  }
 
   /// The most bytes of messages in a question's context, as JSON, at about four bytes per token.
   private static let messageBytesMax = 12_000
@@ -62,6 +77,7 @@ struct AssistantContext: Sendable {
   private struct Request: Encodable {
     var question: String
     var messages: [Source]
+    var presence: Presence?
     var alreadyDone: [Done]?
   }
 
@@ -96,6 +112,7 @@ struct AssistantContext: Sendable {
     let request = Request(
       question: question,
       messages: sources.map { Source($0, caller.zone) },
+      presence: presence,
       alreadyDone: earlierActions.isEmpty
         ? nil
         : earlierActions.map { action in
@@ -161,6 +178,9 @@ struct AssistantContext: Sendable {
 
       It is \(caller.zone.text(caller.now)) for the \(user) (\(caller.zone.name)).
       """
+    if presence != nil {
+      text += " The presence with the question comes from the app itself; you may rest on it."
+    }
     let wishes = [("tone", preferences.tone), ("style", preferences.style)]
       .compactMap { name, wish in wish.map { (name, $0.prefix(bytesMax: Self.preferenceBytesMax)) }
       }

@@ -88,6 +88,14 @@ struct AssistantPeople: Sendable {
     }
   }
 
+  /// Returns the client whom a question is about: the only person whom it names.
+  func client(mentionedBy asks: ActionRequest) -> Person? {
+    guard isComplete else { return nil }
+    let mentioned = names.filter { $0.value.contains(where: asks.mentions) }
+    guard mentioned.count == 1 else { return nil }
+    return clients.first { mentioned[$0.id] != nil && asks.names($0.name) }
+  }
+
   /// Returns the clients to whom a name or an id can refer.
   ///
   /// An id refers to one client, and so does a name that only one client has. Otherwise it refers

@@ -1,3 +1,4 @@
+public import DatabaseClient
 public import FirestoreClient
 public import Foundation
 public import OutboundHTTP
@@ -43,6 +44,10 @@ public struct AppServices: Sendable {
   public let calendar: CalendarService
   /// The settings for push notifications.
   public let notifications: NotificationService
+  /// Who is online; nil without a Realtime Database.
+  public let presence: PresenceService?
+  /// Who types in a chat; nil without a Realtime Database.
+  public let typing: TypingIndicatorService?
 
   /// Creates the services of the user who is signed in.
   ///
@@ -54,7 +59,8 @@ public struct AppServices: Sendable {
     firestore: Firestore,
     functions: String,
     http: any HTTPTransport,
-    queueFolder: URL? = nil
+    queueFolder: URL? = nil,
+    database: Database? = nil
   ) throws {
     guard let uid = authentication.currentUser?.uid else {
       throw AuthenticationError.notAuthenticated
@@ -65,7 +71,8 @@ public struct AppServices: Sendable {
       firestore: firestore,
       functions: functions,
       http: http,
-      queueFolder: queueFolder
+      queueFolder: queueFolder,
+      database: database
     )
   }
 
@@ -76,7 +83,8 @@ public struct AppServices: Sendable {
     firestore: Firestore,
     functions: String,
     http: any HTTPTransport,
-    queueFolder: URL? = nil
+    queueFolder: URL? = nil,
+    database: Database? = nil
   ) {
     self.uid = uid
     let firestore = firestore.acting(as: tokens)
@@ -112,5 +120,8 @@ public struct AppServices: Sendable {
     profiles = ProfileService(firestore: firestore, uid: uid, documents: documents)
     calendar = CalendarService(firestore: firestore, uid: uid, documents: documents)
     notifications = NotificationService(firestore: firestore, uid: uid, documents: documents)
+    let database = database?.acting(as: tokens)
+    presence = database.map { PresenceService(database: $0, uid: uid) }
+    typing = database.map { TypingIndicatorService(database: $0, uid: uid) }
   }
 }
