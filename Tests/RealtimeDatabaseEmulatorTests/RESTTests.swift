@@ -146,6 +146,9 @@ struct RESTTests {
       let same = try await service.send(.get, path, "", headers)
       #expect(same.status == 304)
       #expect(same.body == "")
+      let changed = try await service.send(.get, path, "", [.ifNoneMatch: "other"])
+      #expect(changed.status == 200)
+      #expect(changed.headers[.eTag] == tag)
       headers[.ifNoneMatch] = nil
       headers[.ifMatch] = tag
       let deleted = try await service.send(.delete, path, "", headers)

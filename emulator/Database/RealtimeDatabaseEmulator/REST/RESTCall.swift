@@ -52,9 +52,10 @@ struct RESTCall {
     fileName = parameters["download"].map { $0.filter { $0 >= " " && $0 != "\"" && $0 != "\\" } }
     timeout = try Self.timeout(parameters)
     ifMatch = request.headers[.ifMatch]
-    // A client whose condition holds needs the tag for its next one.
-    wantsEntityTag = ifMatch != nil || request.headers[Self.entityTagHeader] == "true"
+    // A client with a condition needs the tag for its next one.
     ifNoneMatch = request.headers[.ifNoneMatch]
+    wantsEntityTag =
+      ifMatch != nil || ifNoneMatch != nil || request.headers[Self.entityTagHeader] == "true"
     disablesTriggers = parameters["disableTriggers"] == "true"
     guard ifMatch == nil || method == .put || method == .delete else {
       throw .invalid("if-match is supported by PUT and DELETE only")
