@@ -250,7 +250,7 @@ func modules() -> [Target] {
       in: "emulator/Database",
       [
         "Cryptography", "DatabaseModel", "DatabaseRules", "DocumentModel", "EventLog", "Events",
-        "FlowControl", "Identifiers", "Identity", "InvocationContext", "JSONText", "StatusCodes",
+        "FlowControl", "Identity", "InvocationContext", "JSONText",
         "StorageEngine", "DequeModule", "Logging", "ServiceLifecycle",
       ]
     ),
