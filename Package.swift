@@ -619,8 +619,8 @@ func testTargets() -> [Target] {
     tests(
       "DatabaseClientTests",
       and: [
-        "AsyncAlgorithms", "DatabaseTree", "EventLog", "HTTPSupport", "Logging",
-        "RealtimeDatabaseEmulator", "ServiceLifecycle", "StorageEngine",
+        "AsyncAlgorithms", "DatabaseTree", "EventLog", "HTTPSupport", "Logging", "PsstModels",
+        "PsstServices", "RealtimeDatabaseEmulator", "ServiceLifecycle", "StorageEngine",
       ]
     ),
     tests("DatabaseModelTests"),

@@ -28,8 +28,7 @@ struct LiveDatabaseTests {
   }
 
   /// Runs `body` with a client of a database that listens on a port of its own.
-  private static func with(_ body: @escaping @Sendable (Database) async throws -> Void) async throws
-  {
+  static func with(_ body: @escaping @Sendable (Database) async throws -> Void) async throws {
     let storage = MemoryStorage()
     let wallClock = WallClock()
     let database = RealtimeDatabase(
