@@ -154,7 +154,9 @@ class Google:
             form["assertion"], self.key.public_key(), algorithms=["RS256"], audience=TOKEN_ADDRESS)
         assert jwt.get_unverified_header(form["assertion"])["kid"] == "key-1"
         assert claims["exp"] - claims["iat"] == 3600
-        assert claims["scope"] == "https://www.googleapis.com/auth/cloud-platform"
+        assert claims["scope"].split(" ") == [
+            f"https://www.googleapis.com/auth/{scope}"
+            for scope in ("cloud-platform", "firebase.database", "userinfo.email")]
         return self.issue(claims["iss"])
 
     def metadata(self, path, headers):

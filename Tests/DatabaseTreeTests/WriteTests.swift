@@ -1,4 +1,5 @@
 import DatabaseModel
+import DatabaseRules
 import EventLog
 import Events
 import Identity
@@ -103,6 +104,37 @@ struct WriteTests {
       write.condition = .hash("YPVfR2bXt/lcDjiQZ8pOkAd3qkQ=")
       try await database.instance.write(write, as: .admin)
       #expect(try await database.json("n") == "2")
+    }
+  }
+
+  @Test("What a client may not read, no update, condition or key tells it, or ends the process")
+  func oracles() async throws {
+    try await DatabaseFixture.with { database in
+      let rules = #"{"rules":{"drop":{"$k":{".write":true}},"open":{".read":true}}}"#
+      await database.instance.setRules(try DatabaseRuleset(parsing: rules))
+      try await database.set("secret", #""1234""#)
+      try await database.set("drop/a", "1")
+      await #expect(throws: DatabaseError.permissionDenied) {
+        try await database.instance.write(.merge("secret", [:]), as: .nobody, returnsNode: true)
+      }
+      let dropped = try await database.instance.write(
+        .merge("drop", ["m": "1"]),
+        as: .nobody,
+        returnsNode: true
+      )
+      #expect(dropped == .empty)
+      var guess = try DatabaseWrite.set("drop/a", "2")
+      guess.condition = .hash("YPVfR2bXt/lcDjiQZ8pOkAd3qkQ=")
+      await #expect(throws: DatabaseError.permissionDenied) {
+        try await database.instance.write(guess, as: .nobody)
+      }
+      let long = DatabaseKey(String(repeating: "0", count: 70_000) + "1")
+      let query = DatabaseQuery(order: .key, start: .init(.null, key: .key(long)))
+      let found = try await database.instance.read(.at("open"), query: query, as: .nobody)
+      #expect(found == .empty)
+      try await database.set("open/n", "1.7e308")
+      try await database.set("open/n", #"{".sv":{"increment":1.7e308}}"#)
+      #expect(try await database.json("open/n") == "1.7976931348623157e+308")
     }
   }
 

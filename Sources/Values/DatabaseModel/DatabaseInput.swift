@@ -147,7 +147,8 @@ package struct DatabaseInput: Sendable, Hashable {
 
   /// Returns the value to write.
   ///
-  /// `current` returns the leaf, or the priority, that stands at a place before the write.
+  /// `current` returns the leaf, or the priority, that stands at a place before the write. An
+  /// increment beyond the range of a double keeps the largest number.
   package func resolved(
     atMilliseconds now: Int64,
     current: (_ path: DatabasePath, _ isPriority: Bool) throws -> DatabaseLeaf?
@@ -159,7 +160,8 @@ package struct DatabaseInput: Sendable, Hashable {
       case .timestamp: leaf = .number(Double(now))
       case .increment(let amount):
         if case .number(let number)? = try current(placed.path, placed.isPriority) {
-          leaf = .number(number + amount)
+          let limit = Double.greatestFiniteMagnitude
+          leaf = .number(min(max(number + amount, -limit), limit))
         } else {
           leaf = .number(amount)
         }

@@ -43,7 +43,8 @@ package struct DatabaseKey: Sendable, Hashable {
     var digits = text[...]
     let isNegative = digits.first == UInt8(ascii: "-")
     if isNegative { digits = digits.dropFirst() }
-    guard !digits.isEmpty else { return nil }
+    // No key that clients may use is longer, however many zeros it begins with.
+    guard !digits.isEmpty, digits.count <= bytesMax else { return nil }
     var value: Int64 = 0
     for byte in digits {
       guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), value < 10_000_000_000 else {

@@ -236,12 +236,13 @@ package final class DatabaseInstance: Sendable {
   }
 
   private func perform(_ read: LongRead) async {
+    let reader = reader
     do {
       let value = try await storage.read { snapshot in
-        try read.value(
-          in: TreeView(StoredTree(instance: name, snapshot: snapshot)),
-          sequence: snapshot.sequence
-        )
+        let view = TreeView(StoredTree(instance: name, snapshot: snapshot))
+        // The tree and the rules may have changed since the request's turn.
+        try reader.checkRead(read.path, read.ruledQuery, as: read.caller, view)
+        return try read.value(in: view, sequence: snapshot.sequence)
       }
       add(.loaded(read, .success(value)))
     } catch {

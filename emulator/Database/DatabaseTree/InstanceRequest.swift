@@ -1,5 +1,6 @@
 import DatabaseModel
 import DatabaseRules
+import Identity
 
 /// A request that an instance processes in its turn.
 enum InstanceRequest: Sendable {
@@ -35,6 +36,9 @@ struct LongRead: Sendable {
   var path: DatabasePath
   /// The query; nil for all children.
   var query: DatabaseQuery?
+  /// The query as the client gave it, about which the rules decide.
+  var ruledQuery: DatabaseQuery?
+  var caller = DatabaseCaller(.unauthenticated)
   /// The listener whose first value is read; nil for a single read.
   var listener: UInt64?
   /// The message for a query whose index is missing.

@@ -46,6 +46,8 @@ struct InstanceState {
   /// What a request does once its commit, if it has one, is durable.
   struct Planned: Sendable {
     var batch: StorageBatch?
+    /// The node that a write returns.
+    var node = DatabaseNode.empty
     var deliveries: [Delivery] = []
     /// What happens instead if the commit fails.
     var failure: Delivery?
@@ -116,10 +118,10 @@ struct InstanceState {
     case .get(let path, let query):
       try reader.checkRead(path, query, as: caller(id), view)
       let selecting = try reader.selecting(query, at: path)
-      return try plan(
-        LongRead(session: id, request: number, path: path, query: selecting),
-        view
-      )
+      var read = LongRead(session: id, request: number, path: path, query: selecting)
+      read.caller = caller(id)
+      read.ruledQuery = query
+      return try plan(read, view)
     case .write(let write, let cause):
       var planned = try plan(write, as: caller(id), cause: cause, check: nil, &view)
       planned.deliveries.append(reply(to: number, .success(.done), sink))
@@ -166,10 +168,10 @@ struct InstanceState {
         as: single.caller,
         cause: single.cause,
         check: single.check,
+        returnsNode: single.returnsNode,
         &view
       )
-      let node = single.returnsNode ? try view.node(at: single.write.path) : .empty
-      planned.deliveries.append(.written(single.continuation, .success(node)))
+      planned.deliveries.append(.written(single.continuation, .success(planned.node)))
       planned.failure = .written(single.continuation, .failure(Self.unavailable))
       return planned
     } catch {
@@ -183,6 +185,7 @@ struct InstanceState {
     as caller: DatabaseCaller,
     cause: String?,
     check: ((DatabaseNode) throws -> Void)?,
+    returnsNode: Bool = false,
     _ view: inout TreeView
   ) throws -> Planned {
     let time = settings.now()
@@ -190,11 +193,19 @@ struct InstanceState {
     var after = view
     let effects = try resolved.apply(to: &after)
     try checkRules(resolved, as: caller, view, after, nowMilliseconds: time.milliseconds)
+    // The result of a condition tells what the node is.
+    if check != nil || write.condition != nil {
+      try reader.checkRead(write.path, nil, as: caller, view)
+    }
     if let check { try check(view.node(at: write.path)) }
     if case .hash(let hash)? = write.condition {
       guard try view.node(at: write.path).clientHash == hash else { throw DatabaseError.stale }
     }
-    guard !effects.isEmpty else { return Planned() }
+    // Read before anything moves, because the node may be too large.
+    let node =
+      returnsNode && mayReturnNode(resolved, as: caller, after)
+      ? try after.node(at: write.path) : .empty
+    guard !effects.isEmpty else { return Planned(node: node) }
     var batch = StorageBatch()
     for effect in effects { effect.append(to: &batch, instance: name) }
     if !write.disablesTriggers {
@@ -212,7 +223,22 @@ struct InstanceState {
     }
     let events = try listeners.events(of: resolved, before: view, after: after)
     view = after
-    return Planned(batch: batch, deliveries: deliveries(events))
+    return Planned(batch: batch, node: node, deliveries: deliveries(events))
+  }
+
+  /// Returns false for an update of a node that the caller may not read, besides what it writes.
+  private func mayReturnNode(
+    _ write: ResolvedWrite,
+    as caller: DatabaseCaller,
+    _ after: TreeView
+  ) -> Bool {
+    guard write.isMerge else { return true }
+    do {
+      try reader.checkRead(write.base, nil, as: caller, after)
+      return true
+    } catch {
+      return false
+    }
   }
 
   private func deliveries(
@@ -237,7 +263,8 @@ struct InstanceState {
       data: before,
       newData: after
     )
-    let paths = write.locations.map(\.path)
+    // An update of nothing is decided like one of its node.
+    let paths = write.locations.isEmpty ? [write.base] : write.locations.map(\.path)
     let decision = RecentDatabaseDecision(
       time: settings.now(),
       instance: name,
@@ -306,6 +333,8 @@ struct InstanceState {
     listeners.add(listener)
     sessions[id]?.listeners.append(listener)
     var read = LongRead(session: id, request: number, path: path, query: selecting)
+    read.caller = caller(id)
+    read.ruledQuery = query
     read.listener = listener.id
     // Without an index production only warns, and still keeps to the selected children.
     read.missingIndex = selecting.flatMap { reader.missingIndex($0, at: path) }
@@ -526,19 +555,18 @@ struct InstanceState {
     var after = view
     _ = try resolved.apply(to: &after)
     try checkRules(resolved, as: caller(id), view, after, nowMilliseconds: now)
-    var batch = StorageBatch()
-    // A later write at the same place or above replaces what an earlier one would do there.
-    if case .set(let path, _) = write.operation {
-      removeDisconnectWrites(id, at: path, from: &batch)
-    }
-    guard var session = sessions[id],
-      session.disconnectWrites.count < Self.disconnectWritesMax
-    else {
+    guard sessions[id]?.disconnectWrites.count ?? 0 < Self.disconnectWritesMax else {
       throw DatabaseError(
         .tooBig,
         "A client may have at most \(Self.disconnectWritesMax) operations on disconnect."
       )
     }
+    var batch = StorageBatch()
+    // A later write at the same place or above replaces what an earlier one would do there.
+    if case .set(let path, _) = write.operation {
+      removeDisconnectWrites(id, at: path, from: &batch)
+    }
+    guard var session = sessions[id] else { return Planned() }
     let row = DisconnectRows.Row(
       session: id,
       number: session.nextNumber,

@@ -41,6 +41,8 @@ final class DatabaseSocket: ChannelDuplexHandler {
   private var hold: TransferHold?
   /// The number of bytes that the system has not taken yet.
   private var waitingBytes = 0
+  /// The size of the largest message among them.
+  private var largestBytes = 0
   /// The messages that arrived while a long one is parsed.
   private var messages: [[UInt8]] = []
   private var isParsing = false
@@ -239,10 +241,15 @@ final class DatabaseSocket: ChannelDuplexHandler {
 
   func write(_ frames: [ByteBuffer]) {
     guard let context else { return }
-    guard waitingBytes <= Self.waitingBytesMax, frames.count <= MessageAssembly.piecesMax + 1 else {
+    let bytes = frames.reduce(0) { $0 + $1.readableBytes }
+    // One message may be larger than the limit, or no client could ever read a large value.
+    guard waitingBytes - largestBytes <= Self.waitingBytesMax,
+      frames.count <= MessageAssembly.piecesMax + 1
+    else {
       return context.close(promise: nil)
     }
-    waitingBytes += frames.reduce(0) { $0 + $1.readableBytes }
+    waitingBytes += bytes
+    largestBytes = max(largestBytes, bytes)
     countMemory()
     let socket = NIOLoopBound(self, eventLoop: context.eventLoop)
     for data in frames {
@@ -258,6 +265,7 @@ final class DatabaseSocket: ChannelDuplexHandler {
   private func wrote(_ bytes: Int) {
     silence.end()
     waitingBytes -= bytes
+    if waitingBytes == 0 { largestBytes = 0 }
     countMemory(moved: bytes)
   }
 
