@@ -1,6 +1,7 @@
 import DatabaseModel
 import DatabaseRules
 import StorageEngine
+import TestSupport
 import Testing
 
 @testable import DatabaseTree
@@ -70,6 +71,33 @@ struct SessionTests {
       #expect(try await client.take(database) == [])
       try await database.set("s", "null")
       #expect(try await client.take(database) == ["d /s null #7", "d /s null #8"])
+    }
+  }
+
+  @Test("After a commit that fails nothing planned on it is stored, and listeners get what is")
+  func failedCommit() async throws {
+    let storage = FaultyStorage()
+    try await DatabaseFixture.with(storage) { database in
+      try await database.set("y", #""v""#)
+      let client = RecordedSession(database)
+      client.session.listen(1, .at("y"), query: nil, tag: nil, hash: nil)
+      #expect(try await client.take(database) == [#"d /y "v""#, "1 listening"])
+      storage.holdCommits()
+      client.session.write(2, try .set("x", "1"))
+      await storage.waitForCommits(3)
+      // These two form the next round, in which the second is a child of the first.
+      client.session.write(3, try .set("y", #"{"o":1}"#))
+      client.session.write(4, try .set("y/c", "1"))
+      storage.failCommits(with: StorageError(.full, "the disk is full"))
+      storage.releaseCommits()
+      await eventually("the listener has what is stored") { client.events.last == #"d /y "v""# }
+      #expect(
+        try await client.take(database) == ["2 ok", "3 unavailable", "4 unavailable", #"d /y "v""#]
+      )
+      #expect(try await database.json("y") == #""v""#)
+      try await database.set("y/c", "2")
+      #expect(try await client.take(database) == ["d /y/c 2"])
+      #expect(try await database.json("y") == #"{"c":2}"#)
     }
   }
 

@@ -10,8 +10,8 @@ import Synchronization
 /// One instance of the Realtime Database.
 ///
 /// Writes and the requests of sessions are processed in rounds, in the order in which they came.
-/// The commits of a round are submitted together. When all of them are durable, the listeners are
-/// notified and the responses are sent, in the order of the requests.
+/// When all commits of a round are durable, the listeners are notified and the responses are sent,
+/// in the order of the requests.
 package final class DatabaseInstance: Sendable {
   /// The maximum number of requests that are planned at once, which bounds the memory of a round.
   private static let roundMax = 256
@@ -202,11 +202,6 @@ package final class DatabaseInstance: Sendable {
     wakeup.yield()
   }
 
-  /// Sends all listeners their nodes anew, after the data was replaced from outside.
-  func reload() async {
-    await withCheckedContinuation { add(.reload($0)) }
-  }
-
   // MARK: Processing
 
   func add(_ request: InstanceRequest) {
@@ -264,7 +259,7 @@ package final class DatabaseInstance: Sendable {
     switch request {
     case .write(let write):
       write.continuation.resume(throwing: DatabaseError.stopping)
-    case .recheck(let continuation), .reload(let continuation): continuation.resume()
+    case .recheck(let continuation): continuation.resume()
     case .open, .session, .close, .loaded, .endEarlierSessions: break
     }
   }
@@ -289,7 +284,6 @@ package final class DatabaseInstance: Sendable {
     }
     let results = await commit(planned.map(\.batch))
     withState { $0.endRound(through: storage.sequence, hasFailed: results.contains(false)) }
-    if results.contains(false) { await restoreWindows() }
     for (planned, isDone) in zip(planned, results) {
       guard isDone else {
         if let failure = planned.failure { deliver(failure) }
@@ -297,43 +291,50 @@ package final class DatabaseInstance: Sendable {
       }
       for delivery in planned.deliveries { deliver(delivery) }
     }
+    if results.contains(false) { await reload() }
     return true
   }
 
-  /// Submits the batches in order and returns whether each was stored; true without a batch.
+  /// Commits the batches in order and returns whether each was stored; true without a batch.
+  ///
+  /// Each was planned on the earlier ones, so after one that fails no later one is stored. Batches
+  /// share a commit as long as only one of them has a record for functions.
   private func commit(_ batches: [StorageBatch?]) async -> [Bool] {
-    guard batches.contains(where: { $0 != nil }) else { return batches.map { _ in true } }
-    let pending = PendingCommits(count: batches.count)
-    let results = await withCheckedContinuation { continuation in
-      pending.onEnd(continuation)
-      for (index, batch) in batches.enumerated() {
-        guard let batch else {
-          pending.end(index, error: nil)
-          continue
+    var results = batches.map { _ in true }
+    var start = 0
+    while start < batches.count {
+      var commit = StorageBatch()
+      var end = start
+      while end < batches.count {
+        if let batch = batches[end] {
+          guard !commit.hasRecord || !batch.hasRecord else { break }
+          commit.append(batch)
         }
-        storage.submit(batch, expecting: [], durability: .synced) { result in
-          switch result {
-          case .success: pending.end(index, error: nil)
-          case .failure(let error): pending.end(index, error: error)
-          }
-        }
+        end += 1
       }
+      do {
+        if !commit.operations.isEmpty { try await storage.commit(commit) }
+      } catch {
+        settings.logger.error(
+          "A write to the Realtime Database could not be stored",
+          metadata: ["instance": "\(name)", "error": "\(error)"]
+        )
+        for index in start..<batches.count where batches[index] != nil { results[index] = false }
+        break
+      }
+      start = end
     }
     tailer.wake()
-    if let error = results.compactMap(\.self).first {
-      settings.logger.error(
-        "A write to the Realtime Database could not be stored",
-        metadata: ["instance": "\(name)", "error": "\(error)"]
-      )
-    }
-    return results.map { $0 == nil }
+    return results
   }
 
-  private func restoreWindows() async {
+  /// Sends all listeners what is stored, because they may have been told of writes that are not.
+  private func reload() async {
     do {
-      try await storage.read { snapshot in
-        try withState { try $0.restoreWindows(in: snapshot) }
+      let deliveries = try await storage.read { snapshot in
+        withState { $0.reload(in: snapshot) }
       }
+      for delivery in deliveries { deliver(delivery) }
     } catch {
       settings.logger.error("The Realtime Database cannot be read", metadata: ["error": "\(error)"])
     }
@@ -349,30 +350,9 @@ package final class DatabaseInstance: Sendable {
   }
 }
 
-/// The commits of a round, until the last one has ended.
-private final class PendingCommits: Sendable {
-  private struct State {
-    var errors: [(any Error)?]
-    var open: Int
-    var continuation: CheckedContinuation<[(any Error)?], Never>?
-  }
-
-  private let state: Mutex<State>
-
-  init(count: Int) {
-    state = Mutex(State(errors: Array(repeating: nil, count: count), open: count))
-  }
-
-  func onEnd(_ continuation: CheckedContinuation<[(any Error)?], Never>) {
-    state.withLock { $0.continuation = continuation }
-  }
-
-  func end(_ index: Int, error: (any Error)?) {
-    let ended = state.withLock { state -> CheckedContinuation<[(any Error)?], Never>? in
-      state.errors[index] = error
-      state.open -= 1
-      return state.open == 0 ? state.continuation : nil
-    }
-    ended?.resume(returning: state.withLock { $0.errors })
+extension StorageBatch {
+  /// True if the batch has a record in the log, of which a commit can have only one.
+  fileprivate var hasRecord: Bool {
+    operations.contains { if case .putAtSequence = $0 { true } else { false } }
   }
 }

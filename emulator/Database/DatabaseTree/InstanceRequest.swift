@@ -14,8 +14,6 @@ enum InstanceRequest: Sendable {
   case recheck(CheckedContinuation<Void, Never>)
   /// The sessions of an earlier process have ended.
   case endEarlierSessions([DisconnectRows.Row])
-  /// All data has gone.
-  case reload(CheckedContinuation<Void, Never>)
 }
 
 /// A request of a session.

@@ -96,9 +96,6 @@ struct InstanceState {
       let revoked = sessions.keys.sorted().flatMap { recheck($0, view) }
       return [Planned(deliveries: revoked + [.done(continuation)])]
     case .endEarlierSessions(let rows): return runDisconnectWrites(rows, &view)
-    case .reload(let continuation):
-      let events = reload(view)
-      return [Planned(deliveries: events + [.done(continuation)])]
     }
   }
 
@@ -507,9 +504,10 @@ struct InstanceState {
     return deliveries
   }
 
-  /// Sends each listener its node anew.
-  private mutating func reload(_ view: TreeView) -> [Delivery] {
-    listeners.all.compactMap { listener in
+  /// Returns the stored node for each listener, and moves the windows of queries to it.
+  mutating func reload(in snapshot: any StorageSnapshot) -> [Delivery] {
+    let view = TreeView(StoredTree(instance: name, snapshot: snapshot))
+    return listeners.all.compactMap { listener in
       guard let sink = sessions[listener.session]?.sink else { return nil }
       guard listener.loading == nil else {
         listener.loading?.isOutdated = true
@@ -529,15 +527,6 @@ struct InstanceState {
           .revoked(listener.path, query: listener.query, tag: listener.tag)
         )
       }
-    }
-  }
-
-  /// Moves the windows of queries back to the stored tree after a commit has failed.
-  mutating func restoreWindows(in snapshot: any StorageSnapshot) throws {
-    let view = TreeView(StoredTree(instance: name, snapshot: snapshot))
-    for listener in listeners.all {
-      guard let window = listener.window else { continue }
-      listener.window = try QueryWindow(window.query, at: window.path, in: view)
     }
   }
 

@@ -39,7 +39,7 @@ final class Listener {
     }
   }
 
-  /// A change that a listener would have been told of.
+  /// A change that a listener must get once it has its first value.
   struct Touch {
     var change: Change
     /// A commit at or after the change's own; nil until it is stored.

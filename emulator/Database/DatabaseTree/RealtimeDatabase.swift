@@ -142,14 +142,6 @@ package final class RealtimeDatabase: Service, Sendable {
 
   private var all: [DatabaseInstance] { state.withLock { Array($0.instances.values) } }
 
-  /// Deletes the data of all instances, without events for functions.
-  package func deleteAll() async throws {
-    var batch = StorageBatch()
-    batch.deleteRange(NodeRows.keyspace, from: nil, to: nil)
-    try await storage.commit(batch)
-    for instance in all { await instance.reload() }
-  }
-
   package func run() async throws {
     let left = try await storage.read { snapshot in
       try DisconnectRows.instances(in: snapshot).map { name in
