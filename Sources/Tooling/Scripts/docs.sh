@@ -5,7 +5,7 @@ set -eu
 
 site=.build/docs
 # Each after those that its pages may link to.
-libraries="Cryptography OutboundHTTP FirestoreClient FunctionsRuntime FunctionsTesting"
+libraries="Cryptography OutboundHTTP FirestoreClient DatabaseClient FunctionsRuntime FunctionsTesting"
 scripts=${0%/*}
 
 work=$(mktemp -d)
