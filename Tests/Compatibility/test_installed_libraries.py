@@ -33,6 +33,9 @@ def test_a_new_package_compiles_only_itself_passes_its_tests_and_runs(prefix, tm
     run(installed, "init", "my-backend", cwd=tmp_path)
     package = tmp_path / "my-backend"
 
+    (package / "Sources" / "Functions" / "Presence.swift").write_text(
+        "import DatabaseClient\n\nlet presence: DatabaseClient.Database? = nil\n")
+
     output = run("swift", "test", "--disable-sandbox", cwd=package)
 
     assert f'path: "{prefix}/lib/hearth"' in (package / "Package.swift").read_text()
@@ -66,7 +69,8 @@ def test_the_installed_package_needs_no_checkout(prefix):
                                "json", cwd=library))
 
     assert {product["name"] for product in described["products"]} >= {
-        "FirestoreClient", "FunctionsRuntime", "FunctionsTesting", "OutboundHTTP"}
+        "DatabaseClient", "FirestoreClient", "FunctionsRuntime", "FunctionsTesting",
+        "OutboundHTTP"}
     assert not described["dependencies"]
     for path in library.rglob("module.modulemap"):
         assert str(ROOT) not in path.read_text(encoding="utf-8"), path

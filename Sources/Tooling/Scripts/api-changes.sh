@@ -19,7 +19,7 @@ folder=.build/api-baselines
 
 compare() {
   swift package --disable-sandbox diagnose-api-breaking-changes "$commit" --baseline-dir "$folder" \
-    --products FunctionsRuntime FirestoreClient OutboundHTTP Cryptography FunctionsTesting
+    --products FunctionsRuntime FirestoreClient DatabaseClient OutboundHTTP Cryptography FunctionsTesting
 }
 
 if [ ! -e "$folder/$commit/public" ]; then

@@ -87,7 +87,10 @@ cat >"$new/Package.swift" <<SWIFT
 
 import PackageDescription
 
-let libraries = ["FunctionsRuntime", "FirestoreClient", "OutboundHTTP", "Cryptography", "FunctionsTesting"]
+let libraries = [
+  "FunctionsRuntime", "FirestoreClient", "DatabaseClient", "OutboundHTTP", "Cryptography",
+  "FunctionsTesting",
+]
 
 let package = Package(
   name: "hearth",
